@@ -17,7 +17,7 @@ JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater
 NEEDED := setup setup-judges setup-azure-types $(JARS)
 JARS4 := jvm/connector/target/headwater-connector-spark4.jar
 
-WEB := headwater/web/assets/index.html
+WEB := headwater/api/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
@@ -39,7 +39,7 @@ python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 setup"; exit 2; }
 
-web: $(WEB)  ## the dashboard, built from web/ into headwater/web/assets/
+web: $(WEB)  ## the dashboard, built from web/ into headwater/api/web/assets/
 
 $(WEB): $(WEB_PACKAGES) $(WEB_TYPES) web/index.html web/vite.config.ts $(shell find web/src -type f -not -name schema.d.ts)
 	@cd web && npm run --silent build -- --logLevel warn

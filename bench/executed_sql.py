@@ -20,10 +20,10 @@ from sqlglot.errors import SqlglotError
 
 from bench.random_scripts import as_executed, dialect_for, random_statement, written_as
 from bench.random_sql import TABLES, WHOLE_ROWS, Statement
-from headwater.lineage.inferring.known_tables import KnownTable
-from headwater.lineage.inferring.made_output import MadeOutput
-from headwater.lineage.inferring.sql_script import read_script
-from headwater.lineage.inferring.unread_sql import UnreadSql
+from headwater.lineage.sql.known_tables import KnownTable
+from headwater.lineage.sql.made_output import MadeOutput
+from headwater.lineage.sql.sql_script import read_script
+from headwater.lineage.sql.unread_sql import UnreadSql
 
 ROWS = 12
 CHANGES = 3

@@ -9,8 +9,8 @@ from typing import cast
 import httptools
 import uvloop
 
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.sqlite_log import SqliteLog
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.sqlite_log import SqliteLog
 
 _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
 

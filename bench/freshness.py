@@ -19,9 +19,9 @@ from deltalake import DeltaTable, write_deltalake
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, percentile, show
 from bench.generate import generate
 from bench.running import Server, headwater, incoming, write_events
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.sqlite_log import SqliteLog
-from headwater.settings import load_settings
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.sqlite_log import SqliteLog
+from headwater.operations.settings import load_settings
 from headwater.tables import EVENTS
 
 BACKGROUND = 100

@@ -15,20 +15,20 @@ from msgspec import Struct
 from bench.figures import Figure, percentile
 from bench.parser import fill_log
 from bench.wide import EDGES, IN_LAYER, JOBS, NAMESPACE, early_columns, wide_events
-from headwater.eventlog.folder_claims import FolderClaims
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.index_follower import IndexFollower
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.time.snapshot import as_said
-from headwater.parser.log_ingest import Parser
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.indexes import open_index_home
+from headwater.operations.runtime.storage import OWNER, open_bronze
+from headwater.operations.settings import load_settings
 from headwater.questions.parameters import MAX_DEPTH
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.indexes import open_index_home
-from headwater.runtime.storage import OWNER, open_bronze
-from headwater.settings import load_settings
 
 ASKED = 200
 STEEPEST = 1.1

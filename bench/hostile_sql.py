@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.sql.known_tables import KnownTable
 
 WIDE = KnownTable(("wide",), tuple(f"c{n}" for n in range(4000)), is_input=True, is_output=False)
 

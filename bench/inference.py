@@ -21,16 +21,16 @@ from bench.figures import Figure, percentile, show
 from bench.hostile_sql import CROWDED, HOSTILE, WIDE
 from bench.observed_sql import observed_statements
 from bench.statements import Statement, statements, without_column_lineage
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.inferring.known_tables import KnownTable
-from headwater.lineage.inferring.sql_dialects import dialect_of
-from headwater.lineage.inferring.sql_script import read_script
-from headwater.lineage.inferring.sql_text import PARSER
-from headwater.lineage.inferring.unread_sql import UnreadSql
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.sql.known_tables import KnownTable
+from headwater.lineage.sql.sql_dialects import dialect_of
+from headwater.lineage.sql.sql_script import read_script
+from headwater.lineage.sql.sql_text import PARSER
+from headwater.lineage.sql.unread_sql import UnreadSql
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from tests.samples import body
 

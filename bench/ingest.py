@@ -23,11 +23,11 @@ import psutil
 from bench.figures import Figure, middle, percentile, show
 from bench.generate import generate
 from bench.running import headwater
-from headwater.file_intake.batch_sending import BatchSender
-from headwater.file_intake.file_taking import FileTaker
-from headwater.file_intake.sources.local_files import LocalFiles
-from headwater.file_intake.taken_ledger import TakenLedger
-from headwater.sinks.connecting.persistent_connection import HttpAnswer
+from headwater.common.http_connection import HttpAnswer
+from headwater.intake.files.batch_sending import BatchSender
+from headwater.intake.files.file_taking import FileTaker
+from headwater.intake.files.sources.local_files import LocalFiles
+from headwater.intake.files.taken_ledger import TakenLedger
 
 EVENTS, FILES = 100_000, 2_000
 QUICK_EVENTS, QUICK_FILES = 10_000, 200

@@ -17,20 +17,20 @@ from bench.growth import growth
 from bench.parser import fill_log
 from bench.shapes import shapes
 from bench.wide import JOBS, wide_events
-from headwater.eventlog.folder_claims import FolderClaims
 from headwater.events.position import Source
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.index_follower import AT_ONCE, IndexFollower
 from headwater.index.writing.indexer import Indexer
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.time.snapshot import as_said
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.indexes import open_index_home
-from headwater.runtime.storage import OWNER, open_bronze
-from headwater.settings import load_settings
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.indexes import open_index_home
+from headwater.operations.runtime.storage import OWNER, open_bronze
+from headwater.operations.settings import load_settings
 
 NEW_EVENTS = 10_000
 RECURRING = 500

@@ -11,11 +11,11 @@ from bench.figures import Figure, middle, show
 from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import Server, headwater, load, memory_mb, write_events
-from headwater.eventlog.folder_claims import FolderClaims
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.lake_maintenance import compact
 from headwater.lake.open_table import REOPEN_AFTER
-from headwater.parser.log_ingest import Parser
 
 EVENTS = 1_000_000
 QUICK_EVENTS = 100_000

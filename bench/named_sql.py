@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.lineage.inferring.known_tables import KnownTable
-from headwater.lineage.inferring.sql_script import read_script
-from headwater.lineage.inferring.unread_sql import UnreadSql
+from headwater.lineage.sql.known_tables import KnownTable
+from headwater.lineage.sql.sql_script import read_script
+from headwater.lineage.sql.unread_sql import UnreadSql
 
 DIALECTS = ("duckdb", "spark", "postgres", "bigquery", "snowflake")
 EXPRESSIONS = Path(__file__).with_name("named_expressions.txt").read_text().splitlines()

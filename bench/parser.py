@@ -16,18 +16,18 @@ from deltalake import write_deltalake
 
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.generate import generate
-from headwater.errors import InvalidEvent
-from headwater.eventlog import LoggedRecord, Record, RecordKind
-from headwater.eventlog.folder_claims import FolderClaims
-from headwater.eventlog.sqlite_log import SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.common.errors import InvalidEvent
 from headwater.events.event import Event
 from headwater.events.event_reader import EventReader
 from headwater.events.redaction import suspicious
+from headwater.intake.event_log import LoggedRecord, Record, RecordKind
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.event_log.sqlite_log import SqliteLog
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+from headwater.intake.parser.bronze_batch import ParserContext, build_batch
+from headwater.intake.parser.dedupe_window import DedupeWindow
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
-from headwater.parser.bronze_batch import ParserContext, build_batch
-from headwater.parser.dedupe_window import DedupeWindow
-from headwater.parser.log_ingest import Parser
 
 BATCH = 1000
 BATCHES = 4

@@ -18,13 +18,13 @@ from bench import appends, wide
 from bench.figures import Figure, percentile, show
 from bench.parser import fill_log
 from headwater.cli.data_folder import DataFolder
-from headwater.eventlog.folder_claims import FolderClaims
-from headwater.parser.log_ingest import Parser
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.storage import OWNER, open_bronze
+from headwater.operations.settings import load_settings
 from headwater.questions.declared import column_questions, walk_questions
 from headwater.questions.declaring import Question
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.storage import OWNER, open_bronze
-from headwater.settings import load_settings
 
 SLOWEST = 1.3
 """How many times as long as the older release this one may take, at the median."""

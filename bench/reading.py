@@ -25,8 +25,8 @@ from bench.lineage import parse
 from bench.load import bodies
 from bench.running import Server, headwater, incoming, memory_mb, write_events
 from bench.wide import wide_events
-from headwater.runtime.folders import prepare_folder
-from headwater.settings import load_settings
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.settings import load_settings
 
 EVENTS = 20_000
 JOBS = 500

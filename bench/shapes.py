@@ -13,15 +13,15 @@ from bench.figures import Figure, middle, percentile
 from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import headwater
-from headwater.eventlog.folder_claims import FolderClaims
 from headwater.index.writing.index_follower import AT_ONCE
 from headwater.index.writing.indexer import Indexer
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.storage import OWNER, open_bronze
-from headwater.settings import load_settings
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.storage import OWNER, open_bronze
+from headwater.operations.settings import load_settings
 
 EVENTS = 20_000
 KILOBYTES = 12

@@ -22,11 +22,11 @@ from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import memory_mb
-from headwater.eventlog.folder_claims import FolderClaims
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.folders import prepare_folder
-from headwater.settings import load_settings
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.settings import load_settings
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_shape import Target
 from headwater.sinks.contract.sinks_file import read_sinks

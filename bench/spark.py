@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from bench.figures import Figure, show
 from bench.generate import generate
 from bench.parser import BATCH, KILOBYTES, fill_log
-from headwater.eventlog.folder_claims import FolderClaims
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.parser.log_ingest import Parser
 from headwater.spark.refresh import refresh
 from headwater.spark.session import local_session
 

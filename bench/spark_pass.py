@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 from bench.figures import Figure, middle, show
 from bench.parser import BATCH, fill_log
 from bench.spark import timed_bodies
-from headwater.eventlog.folder_claims import FolderClaims
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.parser.log_ingest import Parser
 from headwater.spark.refresh import refresh
 from headwater.spark.session import LASTING, local_session
 

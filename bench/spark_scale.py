@@ -28,12 +28,12 @@ from rich.table import Table
 from bench.figures import Figure, show
 from bench.generate import generate
 from bench.parser import BATCH, fill_log
-from headwater.eventlog.folder_claims import FolderClaims
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.gold_pass import is_refreshed
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_tags
-from headwater.parser.log_ingest import Parser
 from headwater.spark.refresh import refresh
 from headwater.spark.session import LASTING, local_session
 

@@ -13,13 +13,13 @@ import psutil
 from bench.figures import Figure, show
 from bench.generate import generate
 from bench.parser import BATCH, KILOBYTES
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.folder_claims import FolderClaims
-from headwater.eventlog.kafka_clients import KafkaAddress
-from headwater.eventlog.kafka_log import KafkaLog
-from headwater.eventlog.kafka_reader import KafkaReaders
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.event_log.kafka_clients import KafkaAddress
+from headwater.intake.event_log.kafka_log import KafkaLog
+from headwater.intake.event_log.kafka_reader import KafkaReaders
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
-from headwater.parser.log_ingest import Parser
 from headwater.spark.bronze.topic_stream import TopicStream
 from headwater.spark.bronze.topic_stream import run as run_stream
 from headwater.spark.session import local_session

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.sql.known_tables import KnownTable
 
 _MAKES = {"tpch": "CALL dbgen(sf=0)", "tpcds": "CALL dsdgen(sf=0)"}
 

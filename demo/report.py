@@ -11,11 +11,11 @@ from rich.table import Table
 
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lake.bronze_tables import Bronze
+from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.storage import open_bronze
+from headwater.operations.settings import load_settings
 from headwater.questions import declared
 from headwater.questions.declaring import Question
-from headwater.runtime.indexes import open_view_opener
-from headwater.runtime.storage import open_bronze
-from headwater.settings import load_settings
 from headwater.tables import EVENTS
 
 SOURCE = {"dataset": "landing/customers", "column": "customer_email"}

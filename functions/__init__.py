@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from headwater.eventlog import Readers
-from headwater.runtime.logs import log_readers
-from headwater.settings import Settings, load_settings
+from headwater.intake.event_log import Readers
+from headwater.operations.runtime.logs import log_readers
+from headwater.operations.settings import Settings, load_settings
 
 OPEN_TO_OTHERS = {"receiver", "api"}
 READER_GROUP = "$Default"

@@ -4,8 +4,8 @@ import gc
 import sys
 from importlib import import_module
 
-from headwater.errors import WrongSetting
-from headwater.extras import extra
+from headwater.common.errors import WrongSetting
+from headwater.common.extras import extra
 
 
 def main() -> None:

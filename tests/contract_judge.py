@@ -10,16 +10,16 @@ from jsonschema_rs import Draft201909Validator
 from msgspec import to_builtins
 from open_data_contract_standard.model import OpenDataContractStandard
 
-from headwater.contracts.contract_breaks import Break, broken_promises, missing
-from headwater.contracts.observed_answers import ObservedAnswers
-from headwater.contracts.odcs_document import document_of
-from headwater.contracts.odcs_text import yaml_of
-from headwater.contracts.promise import Promise, read_promises
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
+from headwater.governance.contracts.contract_breaks import Break, broken_promises, missing
+from headwater.governance.contracts.observed_answers import ObservedAnswers
+from headwater.governance.contracts.odcs_document import document_of
+from headwater.governance.contracts.odcs_text import yaml_of
+from headwater.governance.contracts.promise import Promise, read_promises
 from headwater.index.reading.view_opener import ViewOpener
+from headwater.operations.runtime.indexes import open_view_opener
 from headwater.questions import declared
 from headwater.questions.declaring import Question
-from headwater.runtime.indexes import open_view_opener
 from tests.parsing import World
 
 SCHEMA = files("open_data_contract_standard").joinpath("schema.json")

@@ -13,7 +13,7 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 import headwater
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
 
 
 def main(settings: str, _: str, folder: str, store: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from headwater.errors import InvalidEvent, WrongSetting
+from headwater.common.errors import InvalidEvent, WrongSetting
 from headwater.events.envelope import read_envelope, split_batch
 from headwater.events.event_reader import EventReader
 from headwater.events.redaction_rules import redact_text

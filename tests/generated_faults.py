@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headwater.errors import HeadwaterError
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.common.errors import HeadwaterError
 from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.index_follower import IndexFollower
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.lake.lake_maintenance import check_files
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.runtime.logs import open_log
-from headwater.runtime.storage import open_claims
+from headwater.operations.runtime.logs import open_log
+from headwater.operations.runtime.storage import open_claims
 from tests.asking import ask
 from tests.parsing import World
 from tests.reference.world_events import at, uuid

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from headwater.eventlog import Record
-from headwater.eventlog.kafka_clients import KafkaAddress
-from headwater.eventlog.kafka_identity import entra_token
-from headwater.eventlog.kafka_log import KafkaLog
+from headwater.intake.event_log import Record
+from headwater.intake.event_log.kafka_clients import KafkaAddress
+from headwater.intake.event_log.kafka_identity import entra_token
+from headwater.intake.event_log.kafka_log import KafkaLog
 from tests.kafka_broker import HUB, PASSWORD, USER, Broker
 from tests.oidc_server import CLIENT_SECRET
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from headwater.lake.bronze_tables import Bronze
-from headwater.runtime.storage import open_bronze
-from headwater.settings import load_settings
+from headwater.operations.runtime.storage import open_bronze
+from headwater.operations.settings import load_settings
 from tests.producers import Ledger
 
 _EVENT_COLUMNS = ["event_id", "incarnation", "partition", "sequence", "run_id", "body", "inputs", "outputs"]

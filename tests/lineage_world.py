@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory
 from headwater.lineage.edges.run_edges import OutputLineage

@@ -14,16 +14,16 @@ from typing import Any
 from msgspec import to_builtins
 
 from headwater.api.log_audit import audit
-from headwater.eventlog import LoggedRecord, Record, RecordKind
-from headwater.eventlog.acknowledged import count_path
-from headwater.eventlog.folder_claims import FolderClaims
-from headwater.eventlog.segments import open_writable
-from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.storage import OWNER, open_bronze, open_claims
-from headwater.settings import load_settings
+from headwater.intake.event_log import LoggedRecord, Record, RecordKind
+from headwater.intake.event_log.acknowledged import count_path
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.event_log.segments import open_writable
+from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+from headwater.intake.parser.log_ingest import Parser
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.storage import OWNER, open_bronze, open_claims
+from headwater.operations.settings import load_settings
 from tests.lake_check import rows_at
 from tests.until_end import until_end
 

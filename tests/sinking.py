@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.runtime.sink_opening import open_ledger
-from headwater.runtime.storage import open_bronze
+from headwater.operations.runtime.sink_opening import open_ledger
+from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import Payload, SinkEvent, unchanged_payloads

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from tests import hostile_names, newest_cases, spark_driver, test_lost_runs, test_reconcile_gold, test_spark_rule_cases
 from tests.proof import spark_judge
 from tests.reference.records import Delivered

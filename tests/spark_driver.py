@@ -16,8 +16,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from headwater import failpoints
-from headwater.errors import LakeUnavailable
+from headwater.common import failpoints
+from headwater.common.errors import LakeUnavailable
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.landing.hadoop_files import HadoopFiles
 from headwater.spark.landing.landing_kinds import Landing, take_in

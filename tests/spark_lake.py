@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater import failpoints
+from headwater.common import failpoints
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.whole_rewrites import WINDOW_US

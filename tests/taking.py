@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headwater.access import Key
-from headwater.eventlog import LoggedRecord
-from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.file_intake.batch_sending import BATCHES, BatchSender
-from headwater.file_intake.file_taking import Deletion, FileTaker, Intake
-from headwater.file_intake.sources.file_source import FileSource
-from headwater.file_intake.sources.local_files import LocalFiles
-from headwater.file_intake.taken_ledger import TakenLedger
-from headwater.identity.authentication import Authenticator
-from headwater.receiver import Request
-from headwater.receiver.station import Receiver, RequestLimits
-from headwater.sinks.connecting.persistent_connection import HttpAnswer
+from headwater.auth.access import Key
+from headwater.auth.authentication import Authenticator
+from headwater.common.http_connection import HttpAnswer
+from headwater.intake.event_log import LoggedRecord
+from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+from headwater.intake.files.batch_sending import BATCHES, BatchSender
+from headwater.intake.files.file_taking import Deletion, FileTaker, Intake
+from headwater.intake.files.sources.file_source import FileSource
+from headwater.intake.files.sources.local_files import LocalFiles
+from headwater.intake.files.taken_ledger import TakenLedger
+from headwater.intake.receiver import Request
+from headwater.intake.receiver.station import Receiver, RequestLimits
 from tests.made_events import body, run_event
 
 DAY_US = 24 * 3600 * 1_000_000

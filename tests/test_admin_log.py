@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
+from headwater.common.paging import ListPage
 from headwater.lake.admin_log import Actor, AdminRecorder, admin_rows, open_admin_log, record_admin
-from headwater.paging import ListPage
 
 
 def test_an_act_is_kept_with_who_what_and_from_where(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import InvalidEvent
-from headwater.eventlog import RecordKind
-from headwater.eventlog.folder_claims import FolderClaims
+from headwater.common.errors import InvalidEvent
+from headwater.intake.event_log import RecordKind
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import BATCH_BYTES
 from headwater.lake.attempts import BATCH_RECORDS, MAX_DEATHS, Attempts
-from headwater.parser.log_ingest import BATCH_BYTES
 from tests.lake_check import rows
 from tests.parsing import World
 from tests.samples import body, run_event

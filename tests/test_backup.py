@@ -14,14 +14,14 @@ import httpx
 import pytest
 from deltalake import DeltaTable
 
-from headwater.errors import WrongSetting
-from headwater.failpoints import VARIABLE
+from headwater.common.errors import WrongSetting
+from headwater.common.failpoints import VARIABLE
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact
 from headwater.lineage.names.dataset_name import Name
-from headwater.local.backup.backing_up import MANIFEST, UNFINISHED, back_up
-from headwater.local.backup.restoring import restore
-from headwater.settings import Settings, load_settings
+from headwater.operations.backup.backing_up import MANIFEST, UNFINISHED, back_up
+from headwater.operations.backup.restoring import restore
+from headwater.operations.settings import Settings, load_settings
 from headwater.tables import RUNS, STATE, Table
 from tests.commanding import commanded
 from tests.lake_check import rows

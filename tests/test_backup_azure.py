@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.local.backup.backing_up import MANIFEST, back_up
-from headwater.local.backup.restoring import restore
-from headwater.settings import load_settings
+from headwater.common.errors import LakeUnavailable, WrongSetting
+from headwater.operations.backup.backing_up import MANIFEST, back_up
+from headwater.operations.backup.restoring import restore
+from headwater.operations.settings import load_settings
 from tests.azurite import KEY, Storage, one_line
 from tests.parsing import World, event
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.events.position import Source
 from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
@@ -12,7 +12,7 @@ from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.index_follower import IndexFollower
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.settings import load_settings
+from headwater.operations.settings import load_settings
 from headwater.tables import SCHEMAS
 from tests.parsing import World, event
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import EventShape
 from headwater.events.stored_cells import SENT, sent_of, shape_of

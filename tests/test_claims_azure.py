@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import GiveUp, LogUnavailable, WrongSetting
-from headwater.eventlog import Claims, Record, RecordKind
-from headwater.eventlog.blob_claims import BlobClaims, place
-from headwater.eventlog.folder_claims import ClaimCheck
-from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.runtime.lake_troubles import LakeTroubles
-from headwater.runtime.parser_trouble import ParserTrouble
-from headwater.runtime.storage import open_bronze
-from headwater.settings import Settings
-from headwater.storage_faults import explain
+from headwater.common.errors import GiveUp, LogUnavailable, WrongSetting
+from headwater.common.storage_faults import explain
+from headwater.intake.event_log import Claims, Record, RecordKind
+from headwater.intake.event_log.blob_claims import BlobClaims, place
+from headwater.intake.event_log.folder_claims import ClaimCheck
+from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+from headwater.operations.runtime.lake_troubles import LakeTroubles
+from headwater.operations.runtime.parser_trouble import ParserTrouble
+from headwater.operations.runtime.storage import open_bronze
+from headwater.operations.settings import Settings
 from tests.azurite import ACCOUNT, ACCOUNT_KEY, FAULTS, Storage, one_line
 from tests.loopback_certificate import loopback_certificate
 from tests.parsing import World, event

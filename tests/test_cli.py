@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headwater.durations import seconds
-from headwater.errors import InvalidEvent, WrongSetting
-from headwater.parser.bronze_batch import rejected_batch
+from headwater.common.durations import seconds
+from headwater.common.errors import InvalidEvent, WrongSetting
+from headwater.intake.parser.bronze_batch import rejected_batch
 from tests.commanding import commanded
 from tests.parsing import World
 from tests.running import Running, headwater

@@ -20,7 +20,7 @@ import pytest
 from headwater.api.api_routes import freshness
 from headwater.cli.server_client import ServerClient
 from headwater.cli.watch_command import follow
-from headwater.errors import ServerRefusal, WrongQuestion
+from headwater.common.errors import ServerRefusal, WrongQuestion
 from tests.commanding import commanded
 from tests.keyed import READ_KEY, WRITE_KEY
 from tests.loopback_certificate import loopback_certificate

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from tests.commanding import commanded
 from tests.gateway import Gateway, running
 from tests.made_events import body, run_event

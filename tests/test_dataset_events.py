@@ -7,11 +7,11 @@ import pytest
 from msgspec import to_builtins
 
 from headwater.cli import agent_answers, lineage_commands
+from headwater.common.paging import ListPage
+from headwater.governance.planning.plan_findings import _unproven
+from headwater.governance.planning.planned_schema import PlannedChange
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import as_it_is
-from headwater.paging import ListPage
-from headwater.planning.plan_findings import _unproven
-from headwater.planning.planned_schema import PlannedChange
 from headwater.questions.answers.lineage_answers import Reach
 from headwater.questions.coverage import coverage
 from headwater.questions.job_graph import JobBounds, JobContext, job_graph

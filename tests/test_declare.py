@@ -8,9 +8,11 @@ import msgspec
 import pytest
 import yaml
 
-from headwater.declarations.declaration import Declaration, resolve_declaration
-from headwater.declarations.declaration_file import read_declaration_file
-from headwater.declarations.declaration_ledger import (
+from headwater.common.errors import WrongSetting
+from headwater.events.validation import validate_event
+from headwater.governance.declarations.declaration import Declaration, resolve_declaration
+from headwater.governance.declarations.declaration_file import read_declaration_file
+from headwater.governance.declarations.declaration_ledger import (
     FACET,
     ActiveDeclaration,
     active_declarations,
@@ -18,11 +20,9 @@ from headwater.declarations.declaration_ledger import (
     events_to_declare,
     events_to_withdraw,
 )
-from headwater.declarations.powerbi.dax_references import UsedColumn, dax_references, only_counted
-from headwater.declarations.powerbi.m_navigation import table_source
-from headwater.declarations.powerbi.powerbi_files import read_powerbi
-from headwater.errors import WrongSetting
-from headwater.events.validation import validate_event
+from headwater.governance.declarations.powerbi.dax_references import UsedColumn, dax_references, only_counted
+from headwater.governance.declarations.powerbi.m_navigation import table_source
+from headwater.governance.declarations.powerbi.powerbi_files import read_powerbi
 from tests.commanding import commanded
 from tests.parsing import World
 from tests.shop import EVENTS, bodies

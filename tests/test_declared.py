@@ -16,7 +16,7 @@ from headwater.api.api_routes import BASE, ROUTES
 from headwater.api.openapi import document
 from headwater.cli.printing import show
 from headwater.cli.question_commands import command
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
 from headwater.lineage.time.as_of import AsOf
 from headwater.questions import declared
 from headwater.questions import parameters as p

@@ -9,9 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from headwater.contracts.check_reports import CheckedFile, junit_text, line_of
-from headwater.contracts.contract_breaks import Break
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.common.errors import NotKnown, WrongQuestion
+from headwater.governance.contracts.check_reports import CheckedFile, junit_text, line_of
+from headwater.governance.contracts.contract_breaks import Break
+from headwater.governance.planning.plan_findings import AffectedColumn, plan_findings
+from headwater.governance.planning.plan_markdown import change_text, column_text
+from headwater.governance.planning.planned_schema import PlannedChange, PresentTable
+from headwater.governance.planning.present_tables import PresentTables
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -19,10 +23,6 @@ from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.names.name_metadata import read_metadata
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
-from headwater.planning.plan_findings import AffectedColumn, plan_findings
-from headwater.planning.plan_markdown import change_text, column_text
-from headwater.planning.planned_schema import PlannedChange, PresentTable
-from headwater.planning.present_tables import PresentTables
 from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
 from headwater.questions.answers.list_answers import ChangeItem, Changes
 from headwater.questions.display_names import display_datasets, names_datasets

@@ -2,11 +2,11 @@
 
 import pytest
 
+from headwater.common.paging import ListPage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.time.snapshot import Window
-from headwater.paging import ListPage
 from headwater.questions.answers.column_answers import Verdict
 from headwater.questions.subjects import Subject
 from headwater.questions.verdicts import verdicts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.events.event_files import LONGEST_LINE
 from headwater.events.file_validation import CheckedEvent, validate_file
 

@@ -14,11 +14,11 @@ from typing import ClassVar
 
 import pytest
 
-from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import Record, RecordKind, bucket
-from headwater.eventlog.event_hub_clients import HubAddress
-from headwater.eventlog.event_hub_log import EventHubLog
-from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims
+from headwater.common.errors import LogUnavailable, WrongSetting
+from headwater.intake.event_log import Record, RecordKind, bucket
+from headwater.intake.event_log.event_hub_clients import HubAddress
+from headwater.intake.event_log.event_hub_log import EventHubLog
+from headwater.intake.event_log.folder_claims import ClaimCheck, FolderClaims
 from tests.hub_server import SECRET, Fault, HubServer
 
 pytestmark = [

@@ -13,18 +13,18 @@ from azure.eventhub.aio import EventHubProducerClient
 from msgspec import to_builtins
 
 from headwater.api.log_audit import audit, log_state
-from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import LoggedRecord, Record, RecordKind, each
-from headwater.eventlog.event_hub_clients import HubAddress
-from headwater.eventlog.event_hub_reader import HubReader, HubReaders
-from headwater.eventlog.event_hub_records import properties_of
-from headwater.eventlog.folder_claims import FolderClaims
+from headwater.common.errors import LogUnavailable, WrongSetting
+from headwater.intake.event_log import LoggedRecord, Record, RecordKind, each
+from headwater.intake.event_log.event_hub_clients import HubAddress
+from headwater.intake.event_log.event_hub_reader import HubReader, HubReaders
+from headwater.intake.event_log.event_hub_records import properties_of
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
-from headwater.local.log_epochs import begin_epoch
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.storage import OWNER, open_bronze
-from headwater.settings import Settings, load_settings
+from headwater.operations.local.log_epochs import begin_epoch
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.storage import OWNER, open_bronze
+from headwater.operations.settings import Settings, load_settings
 from tests.hub_server import SECRET, Fault, HubServer
 from tests.parsing import event, note
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headwater.errors import GiveUp, LogUnavailable, WrongSetting
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.acknowledged import count_path
-from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims, OrphanedClaims
-from headwater.eventlog.segments import Header, create_segment, open_writable
-from headwater.eventlog.sqlite_kind import SqliteKind
-from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.eventlog.sqlite_reader import KEPT_OPEN, SqliteLogReader
+from headwater.common.errors import GiveUp, LogUnavailable, WrongSetting
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.acknowledged import count_path
+from headwater.intake.event_log.folder_claims import ClaimCheck, FolderClaims, OrphanedClaims
+from headwater.intake.event_log.segments import Header, create_segment, open_writable
+from headwater.intake.event_log.sqlite_kind import SqliteKind
+from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+from headwater.intake.event_log.sqlite_reader import KEPT_OPEN, SqliteLogReader
 from tests.until_end import until_end
 
 FAR_FUTURE_US = 4e15

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.column_lineage_facet import read_column_lineage
 from headwater.events.event import Content, Event
 from headwater.events.event_reader import EventReader

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from headwater.errors import HeadwaterError, Retry, WrongSetting
-from headwater.fabric.rest import Fabric as Client
-from headwater.fabric.rest import shortcut_url
-from headwater.fabric.shortcuts import shortcut_place
+from headwater.common.errors import HeadwaterError, Retry, WrongSetting
+from headwater.operations.fabric.rest import Fabric as Client
+from headwater.operations.fabric.rest import shortcut_url
+from headwater.operations.fabric.shortcuts import shortcut_place
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.commanding import commanded
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.lake_maintenance import check_files, check_reported, compact, vacuum
 from tests.parsing import World, event

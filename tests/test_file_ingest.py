@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from headwater.cli.commands import app
-from headwater.errors import HeadwaterError
-from headwater.file_intake.sources.file_source import FileGone
-from headwater.file_intake.sources.local_files import LocalFiles
+from headwater.common.errors import HeadwaterError
+from headwater.intake.files.sources.file_source import FileGone
+from headwater.intake.files.sources.local_files import LocalFiles
 from tests.made_events import body, run_event
 from tests.running import TIMEOUT_S, Running, headwater, started
 from tests.test_cli import fails_in_one_line

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from deltalake import DeltaTable
 
-from headwater.failpoints import VARIABLE
+from headwater.common.failpoints import VARIABLE
 from tests.made_events import body, run_event
 from tests.running import TIMEOUT_S, Running, headwater, started
 from tests.waiting import rest

@@ -17,14 +17,14 @@ from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.transport.file import FileConfig, FileTransport
 from pydantic import SecretStr
 
-from headwater.access import Key
-from headwater.errors import GiveUp, Retry, WrongSetting
-from headwater.file_intake.batch_sending import BATCH
-from headwater.file_intake.file_taking import TORN_US, Deletion, Intake
-from headwater.file_intake.sources.file_source import FoundFile
-from headwater.file_intake.sources.local_files import LocalFiles
-from headwater.file_intake.taken_ledger import TakenFile, TakenLedger, ledger_path
-from headwater.sinks.connecting.persistent_connection import HttpAnswer
+from headwater.auth.access import Key
+from headwater.common.errors import GiveUp, Retry, WrongSetting
+from headwater.common.http_connection import HttpAnswer
+from headwater.intake.files.batch_sending import BATCH
+from headwater.intake.files.file_taking import TORN_US, Deletion, Intake
+from headwater.intake.files.sources.file_source import FoundFile
+from headwater.intake.files.sources.local_files import LocalFiles
+from headwater.intake.files.taken_ledger import TakenFile, TakenLedger, ledger_path
 from tests.captured import captured
 from tests.made_events import body, run_event
 from tests.taking import DAY_US, Taking, all_but_certain, events

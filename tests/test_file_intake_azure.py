@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import Retry, WrongSetting
-from headwater.file_intake.sources import azure_files
-from headwater.file_intake.sources.azure_files import AzureFiles, AzurePlace, place_of
-from headwater.file_intake.sources.file_source import FileGone
-from headwater.file_intake.sources.local_files import LocalFiles
-from headwater.file_intake.sources.source_registry import open_source
+from headwater.common.errors import Retry, WrongSetting
+from headwater.intake.files.sources import azure_files
+from headwater.intake.files.sources.azure_files import AzureFiles, AzurePlace, place_of
+from headwater.intake.files.sources.file_source import FileGone
+from headwater.intake.files.sources.local_files import LocalFiles
+from headwater.intake.files.sources.source_registry import open_source
 from tests.dfs_server import CONTAINER, DfsServer, dfs_server
 from tests.taking import Taking, all_but_certain, events
 

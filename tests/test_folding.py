@@ -18,7 +18,7 @@ from headwater.cli.contract_commands import _write
 from headwater.cli.folding import fold
 from headwater.cli.lineage_commands import _by_table
 from headwater.cli.printing import CSV, WIDE, any_answer, show, table
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from tests.commanding import commanded
 
 DEEP = "lakehouse.Lakehouse/Tables/sales_reporting_emea"

@@ -11,23 +11,23 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.errors import WrongSetting
-from headwater.eventlog import RecordKind
-from headwater.eventlog.body_packing import unpack
-from headwater.eventlog.segments import remove_segment
-from headwater.failpoints import VARIABLE
+from headwater.common.errors import WrongSetting
+from headwater.common.failpoints import VARIABLE
+from headwater.intake.event_log import RecordKind
+from headwater.intake.event_log.body_packing import unpack
+from headwater.intake.event_log.segments import remove_segment
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.local.forgetting.forget_targets import NameTarget, TextTarget
-from headwater.local.forgetting.one_request import Forgetting
-from headwater.local.log_epochs import begin_epoch
-from headwater.runtime.folders import folder_lock
-from headwater.runtime.indexes import open_view_opener
-from headwater.runtime.sink_opening import open_ledger
-from headwater.runtime.storage import lake_place
+from headwater.operations.erasure.forget_targets import NameTarget, TextTarget
+from headwater.operations.erasure.one_request import Forgetting
+from headwater.operations.local.log_epochs import begin_epoch
+from headwater.operations.runtime.folders import folder_lock
+from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.sink_opening import open_ledger
+from headwater.operations.runtime.storage import lake_place
 from headwater.tables import RUNS, SINK_FAILURES
 from tests.made_events import run_event
 from tests.parsing import World, event, note

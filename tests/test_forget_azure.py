@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 from azure.storage.blob import ContainerClient
 
-from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.local.forgetting.forget_targets import TextTarget
-from headwater.local.forgetting.one_request import Forgetting
-from headwater.runtime.indexes import open_view_opener
-from headwater.settings import load_settings
+from headwater.common.errors import LakeUnavailable, WrongSetting
+from headwater.operations.erasure.forget_targets import TextTarget
+from headwater.operations.erasure.one_request import Forgetting
+from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.settings import load_settings
 from tests.azurite import KEY, Storage
 from tests.made_events import run_event
 from tests.parsing import World, event

@@ -13,13 +13,13 @@ import pytest
 from deltalake import write_deltalake
 
 from headwater.api.freshness import FreshnessMeter, WaitingEvents
-from headwater.errors import NotKnown
-from headwater.eventlog import RecordKind
+from headwater.common.errors import NotKnown
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.writing.index_follower import IndexFollower
+from headwater.intake.event_log import RecordKind
 from headwater.lake.arrow_batches import arrow_batch
-from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
-from headwater.runtime.logs import log_readers
+from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_rules
+from headwater.operations.runtime.logs import log_readers
 from headwater.tables import GENERATIONS, STATE
 from tests.asking import ask
 from tests.parsing import World, event, note

@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 
-from headwater.storage_faults import explain, is_transient
+from headwater.common.storage_faults import explain, is_transient
 from tests.full_disk import SmallDisk, small_disk
 from tests.gateway import Gateway, running
 from tests.lake_check import bronze_of
@@ -102,7 +102,7 @@ class Station:
 
     def process(self, role: str) -> psutil.Process | None:
         """Return the process that plays a role, whatever its file says."""
-        module = f"headwater.local.{role}_process"
+        module = f"headwater.operations.local.{role}_process"
         return next((each for each in self.gateway.running.children() if module in _command(each)), None)
 
     def kill(self, role: str) -> None:

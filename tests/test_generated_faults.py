@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
 from tests.few_of_many import few_of
 from tests.gateway import Gateway, running
 from tests.generated_faults import (

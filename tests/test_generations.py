@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.common.paging import ListPage
 from headwater.events.position import Source
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
@@ -16,7 +17,6 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_generations import Generations
 from headwater.lineage.names.dataset_history import Change, Span, joined
 from headwater.lineage.names.dataset_name import Name
-from headwater.paging import ListPage
 from headwater.questions.coverage import coverage
 from headwater.questions.differences import difference
 from headwater.questions.subjects import Subject

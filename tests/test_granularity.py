@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 
 from headwater.api.marquez.requests import MarquezError, RequestContext
 from headwater.api.marquez.table_lineage import TableGraph, get_lineage
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lineage.names.dataset_name import Name

@@ -10,10 +10,11 @@ from msgspec import to_builtins
 from typer.testing import CliRunner
 
 from headwater.cli.commands import app
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.reading.written_times import RanWrite
 from headwater.lineage.time.as_of import AsOf
+from headwater.operations.runtime.indexes import open_view_opener
 from headwater.questions.health_lists import (
     health_of_dataset,
     health_of_job,
@@ -24,7 +25,6 @@ from headwater.questions.health_lists import (
 )
 from headwater.questions.rhythm import format_duration, punctuality, rhythm_of, write_times
 from headwater.questions.subjects import Subject
-from headwater.runtime.indexes import open_view_opener
 from tests.asking import ask as asked_of
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made

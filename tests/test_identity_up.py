@@ -15,7 +15,7 @@ import pytest
 
 from headwater.api import api_routes
 from headwater.api.marquez import marquez_routes
-from headwater.identity.sessions import SESSION_COOKIE
+from headwater.auth.sessions import SESSION_COOKIE
 from tests.oidc_server import CLIENT, OidcServer
 from tests.parsing import event
 from tests.running import Running, headwater

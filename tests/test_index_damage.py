@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from headwater.errors import HeadwaterError, LakeUnavailable
+from headwater.common.errors import HeadwaterError, LakeUnavailable
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed_reader import FeedReader
 from headwater.index.reading.index_search import Search

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import LakeUnavailable
-from headwater.runtime.indexes import open_view_opener
-from headwater.runtime.storage import open_bronze
-from headwater.settings import load_settings
+from headwater.common.errors import LakeUnavailable
+from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.storage import open_bronze
+from headwater.operations.settings import load_settings
 from tests.asking import ask
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made, run

@@ -15,9 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET, to_builtins
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
+from headwater.common.paging import ListPage
 from headwater.events.position import Source
 from headwater.events.times import iso
+from headwater.governance.planning.plan_findings import plan_findings
+from headwater.governance.planning.planned_schema import PlannedChange, PresentTable
+from headwater.governance.planning.present_tables import PresentTables
 from headwater.index.home import IndexHome
 from headwater.index.reading.job_names import original_names
 from headwater.index.reading.live_graph import LiveGraph
@@ -35,10 +39,8 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot, Window
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
-from headwater.paging import ListPage
-from headwater.planning.plan_findings import plan_findings
-from headwater.planning.planned_schema import PlannedChange, PresentTable
-from headwater.planning.present_tables import PresentTables
+from headwater.operations.runtime.indexes import open_rules
+from headwater.operations.settings import Settings
 from headwater.questions.answers.answer_parts import FormerLocation
 from headwater.questions.answers.thing_answers import Datasets
 from headwater.questions.contract_facts import ContractReader
@@ -47,8 +49,6 @@ from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
-from headwater.runtime.indexes import open_rules
-from headwater.settings import Settings
 from tests.lineage_world import LineageWorld
 from tests.reference import questions
 from tests.reference.nesting import ColumnEdge

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import Behind, LakeUnavailable, Retry
-from headwater.failpoints import VARIABLE
+from headwater.common.errors import Behind, LakeUnavailable, Retry
+from headwater.common.failpoints import VARIABLE
 from headwater.index.snapshots.index_snapshots import IndexSnapshots
 from headwater.index.snapshots.snapshot_manifest import PIECE_BYTES, Manifest, read_manifest, write_manifest
 from headwater.index.snapshots.snapshot_packing import pack, unpack
@@ -23,13 +23,13 @@ from headwater.index.writing.index_follower import IndexFollower
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.local.backup.backing_up import back_up
-from headwater.local.forgetting.forget_targets import TextTarget
-from headwater.local.forgetting.one_request import Forgetting
-from headwater.runtime.indexes import open_freshness, open_index_home, open_view_opener
-from headwater.runtime.logs import log_readers
-from headwater.runtime.snapshot_opening import open_snapshots
-from headwater.runtime.snapshot_timer import snapshot_once
+from headwater.operations.backup.backing_up import back_up
+from headwater.operations.erasure.forget_targets import TextTarget
+from headwater.operations.erasure.one_request import Forgetting
+from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_view_opener
+from headwater.operations.runtime.logs import log_readers
+from headwater.operations.runtime.snapshot_opening import open_snapshots
+from headwater.operations.runtime.snapshot_timer import snapshot_once
 from tests.asking import ask
 from tests.full_disk import small_disk
 from tests.parsing import World, event
@@ -42,8 +42,8 @@ ROOT = Path(__file__).parents[1]
 MAKE = """
 import sys
 from pathlib import Path
-from headwater.runtime.snapshot_timer import snapshot_once
-from headwater.settings import load_settings
+from headwater.operations.runtime.snapshot_timer import snapshot_once
+from headwater.operations.settings import load_settings
 data, lake = map(Path, sys.argv[1:])
 print(snapshot_once(load_settings({"data": data, "lake": str(lake)}, folder=data, environment={})[0], data))
 """

@@ -8,7 +8,7 @@ import pytest
 
 from headwater.api.index_waiter import IndexWaiter, now_us
 from headwater.index.writing.index_follower import IndexFollower
-from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
+from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_rules
 from tests.marquez.lake import EVENTS
 from tests.parsing import World
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from bench.hostile_sql import CROWDED, HOSTILE, WIDE, Script
-from headwater.lineage.inferring.column_steps import Made
-from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
-from headwater.lineage.inferring.sql_bounds import MOST_STEPS, most_steps
-from headwater.lineage.inferring.sql_dialects import dialect_of
-from headwater.lineage.inferring.sql_script import read_script
-from headwater.lineage.inferring.sql_text import PARSER
-from headwater.lineage.inferring.unread_sql import UnreadSql
+from headwater.lineage.sql.column_steps import Made
+from headwater.lineage.sql.known_tables import KnownTable, KnownTables
+from headwater.lineage.sql.sql_bounds import MOST_STEPS, most_steps
+from headwater.lineage.sql.sql_dialects import dialect_of
+from headwater.lineage.sql.sql_script import read_script
+from headwater.lineage.sql.sql_text import PARSER
+from headwater.lineage.sql.unread_sql import UnreadSql
 from headwater.questions.composed import as_of_from, origins_of
 from tests.lineage_world import LineageWorld
 from tests.reference.small_events import A, B, run, with_schema, x_from

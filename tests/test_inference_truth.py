@@ -10,7 +10,7 @@ from bench.inference import PRECISION, RECALL, edges_of, like_with_like, measure
 from bench.named_sql import outcome, some_statements
 from bench.statements import statements
 from bench.tpc_queries import tpc_inserts
-from headwater.lineage.inferring.sql_script import read_script
+from headwater.lineage.sql.sql_script import read_script
 from tests.few_of_many import few_of
 
 TRUE = list(true_statements())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.spark.session import jar_names
 from tools.jars import DEMO_FS, DEMO_FS_SOURCE, JVM, class_path, require_java
 from tools.locked_environment import Missing

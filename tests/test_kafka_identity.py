@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.kafka_clients import KafkaAddress
-from headwater.eventlog.kafka_log import KafkaLog
-from headwater.eventlog.kafka_reader import KafkaReaders
+from headwater.common.errors import LogUnavailable, WrongSetting
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.kafka_clients import KafkaAddress
+from headwater.intake.event_log.kafka_log import KafkaLog
+from headwater.intake.event_log.kafka_reader import KafkaReaders
 from headwater.spark.bronze.kafka_options import as_principal, source_options
 from tests.kafka_broker import HUB, Broker
 from tests.kafka_log import PATIENCE_S, append, with_identity, with_log, with_principal

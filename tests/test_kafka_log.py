@@ -13,14 +13,14 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.api.log_audit import audit
-from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import LoggedRecord, Record, RecordKind
-from headwater.eventlog.folder_claims import FolderClaims
-from headwater.eventlog.kafka_clients import KafkaAddress
-from headwater.eventlog.kafka_log import KafkaLog
-from headwater.eventlog.kafka_reader import KafkaReader, KafkaReaders
+from headwater.common.errors import LogUnavailable, WrongSetting
+from headwater.intake.event_log import LoggedRecord, Record, RecordKind
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.event_log.kafka_clients import KafkaAddress
+from headwater.intake.event_log.kafka_log import KafkaLog
+from headwater.intake.event_log.kafka_reader import KafkaReader, KafkaReaders
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
-from headwater.parser.log_ingest import Parser
 from tests.gateway import running
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.kafka_log import PATIENCE_S, address, append, secured, with_log

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from headwater.access import ANYONE, Caller, Identity, Key
-from headwater.errors import NotKnown, WrongQuestion, WrongSetting
-from headwater.identity.authentication import CSRF_HEADER, Authenticator
-from headwater.identity.key_file import KeyFile, read_keys
-from headwater.identity.key_manager import KeyManager, KeyRequest
-from headwater.identity.private_file import PrivateFile
-from headwater.identity.sessions import SESSION_COOKIE, Sessions
+from headwater.auth.access import ANYONE, Caller, Identity, Key
+from headwater.auth.authentication import CSRF_HEADER, Authenticator
+from headwater.auth.key_file import KeyFile, read_keys
+from headwater.auth.key_manager import KeyManager, KeyRequest
+from headwater.auth.private_file import PrivateFile
+from headwater.auth.sessions import SESSION_COOKIE, Sessions
+from headwater.common.errors import NotKnown, WrongQuestion, WrongSetting
 
 ADMIN = Caller("boss", frozenset({"admin"}))
 ISSUER = "https://issuer.example"

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.lake.lake_maintenance import compact, vacuum
-from headwater.runtime.storage import open_bronze
-from headwater.settings import load_settings
+from headwater.operations.runtime.storage import open_bronze
+from headwater.operations.settings import load_settings
 from tests.azurite import ACCOUNT_KEY, FAULTS, KEY, PATIENT, Storage, one_line
 from tests.commanding import commanded
 from tests.parsing import World, event

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import pytest
 
-from headwater.errors import GiveUp, LakeUnavailable, LogUnavailable, Retry, WrongSetting
-from headwater.eventlog import Claims
+from headwater.common.errors import GiveUp, LakeUnavailable, LogUnavailable, Retry, WrongSetting
+from headwater.intake.event_log import Claims
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.lake.object_store import ObjectStore
-from headwater.runtime.conditional_writes import check_conditional_writes
-from headwater.runtime.storage import CONDITIONAL_PUT, STORAGE_OPTIONS, open_claims
-from headwater.settings import load_settings
+from headwater.operations.runtime.conditional_writes import check_conditional_writes
+from headwater.operations.runtime.storage import CONDITIONAL_PUT, STORAGE_OPTIONS, open_claims
+from headwater.operations.settings import load_settings
 from headwater.tables import DUPLICATES
 from tests.gcs_server import GcsServer, running_gcs
 from tests.maintained import age_removals, append, data_files

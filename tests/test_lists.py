@@ -13,21 +13,21 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from headwater.access import Caller, Key
 from headwater.api import api_routes, identity_routes, sink_routes
 from headwater.api.error_responses import run_question
+from headwater.auth.access import Caller, Key
+from headwater.auth.key_file import KeyFile
+from headwater.auth.key_manager import KeyManager, KeyRequest
+from headwater.auth.private_file import PrivateFile
 from headwater.cli.text_format import dataset_text, escape
-from headwater.errors import NotKnown, WrongQuestion, WrongSetting
-from headwater.identity.key_file import KeyFile
-from headwater.identity.key_manager import KeyManager, KeyRequest
-from headwater.identity.private_file import PrivateFile
+from headwater.common.errors import NotKnown, WrongQuestion, WrongSetting
+from headwater.common.paging import ListPage, RowOrder
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.paging import ListPage, RowOrder
+from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.sink_opening import open_ledger, open_sink_service
 from headwater.questions import declared
 from headwater.questions.declaring import Question, questions_in
-from headwater.runtime.indexes import open_view_opener
-from headwater.runtime.sink_opening import open_ledger, open_sink_service
 from headwater.tables import SINK_FAILURES
 from tests.hostile_names import NAMES, NAMESPACE, copies
 from tests.parsing import World

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from tests.gateway import Gateway, running
 from tests.lake_check import bronze_of
 from tests.made_events import body, run_event, with_raw

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import WrongSetting
-from headwater.eventlog import RecordKind
-from headwater.local.log_epochs import begin_epoch
+from headwater.common.errors import WrongSetting
+from headwater.intake.event_log import RecordKind
+from headwater.operations.local.log_epochs import begin_epoch
 from tests.parsing import World, event, note
 
 pytestmark = pytest.mark.slow

@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
-from headwater.errors import LogUnavailable, WrongSetting
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.acknowledged import count_path, read_count
-from headwater.local.log_epochs import begin_epoch
-from headwater.runtime.logs import open_log
-from headwater.runtime.storage import open_claims
+from headwater.common.errors import LogUnavailable, WrongSetting
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.acknowledged import count_path, read_count
+from headwater.operations.local.log_epochs import begin_epoch
+from headwater.operations.runtime.logs import open_log
+from headwater.operations.runtime.storage import open_claims
 from tests.commanding import commanded
 from tests.gateway import Gateway, running
 from tests.made_events import body, run_event

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import ROW_GROUP, LakeTable
 from headwater.lake.lake_maintenance import compact, small_files, vacuum
 from headwater.lake.object_store import ObjectStore
-from headwater.runtime.storage import open_bronze
+from headwater.operations.runtime.storage import open_bronze
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
 from tests.lake_check import rows
 from tests.maintained import SOURCE, age_removals, append, data_files
@@ -78,7 +78,7 @@ def test_a_file_of_the_lake_that_cannot_be_read_makes_the_lake_unavailable(tmp_p
 
 @pytest.mark.slow
 def test_the_serving_process_loads_no_pyarrow_and_no_client_of_an_oidc_issuer_by_itself() -> None:
-    code = "import sys, headwater.local.serve_process; print({'pyarrow', 'httpx', 'jwt'} & {*sys.modules})"
+    code = "import sys, headwater.operations.local.serve_process; print({'pyarrow', 'httpx', 'jwt'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "set()\n"
 

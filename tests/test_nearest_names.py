@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.nearest_names import nearest
+from headwater.common.nearest_names import nearest
 
 NAMES = (
     "abfss://lake@account/gold/customer_orders",

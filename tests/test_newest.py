@@ -16,7 +16,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from headwater.api.marquez.marquez_routes import MarquezApi
-from headwater.identity.authentication import Authenticator
+from headwater.auth.authentication import Authenticator
+from headwater.common.paging import ListPage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -24,10 +25,9 @@ from headwater.lineage.runs.merged_run import fold, in_order
 from headwater.lineage.runs.newest_first import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.runs.run_facts import attempts_of
 from headwater.lineage.time.as_of import AsOf
-from headwater.paging import ListPage
+from headwater.operations.runtime.indexes import open_freshness, open_search, open_view_opener
 from headwater.questions.facet_values import newest_facets
 from headwater.questions.moments import moment_us
-from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
 from headwater.tables import DATASETS, FACETS, FIELDS
 from tests.few_of_many import few_of
 from tests.lake_check import rows

@@ -13,15 +13,15 @@ import pandas as pd
 import pytest
 import yaml
 
-from headwater.errors import NotKnown, WrongQuestion
-from headwater.fabric.shortcuts import shortcut_place, shortcuts
+from headwater.common.errors import NotKnown, WrongQuestion
+from headwater.operations.fabric.shortcuts import shortcut_place, shortcuts
+from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.settings import load_settings
 from headwater.questions import declared
 from headwater.questions.composed import Between, Walk, walk_of
 from headwater.questions.declaring import read_given
 from headwater.questions.producer_setup import AUTH_KEY, FABRIC, properties
 from headwater.questions.subjects import Bounds, Subject
-from headwater.runtime.indexes import open_view_opener
-from headwater.settings import load_settings
 from tests.asking import ask
 from tests.few_of_many import few_of
 from tests.notebooks import FOLDER, Shown, cells, run

@@ -13,13 +13,13 @@ import jwt
 import pytest
 from prometheus_client import REGISTRY
 
-from headwater.access import Caller, Identity, Role
-from headwater.errors import Retry, WrongQuestion
-from headwater.identity import oidc_tokens
-from headwater.identity.authentication import Authenticator
-from headwater.identity.oidc_sign_in import OidcClient, SignIn
-from headwater.identity.oidc_tokens import Issuer, TokenVerifier
-from headwater.identity.sessions import SIGN_IN_COOKIE, Sessions
+from headwater.auth import oidc_tokens
+from headwater.auth.access import Caller, Identity, Role
+from headwater.auth.authentication import Authenticator
+from headwater.auth.oidc_sign_in import OidcClient, SignIn
+from headwater.auth.oidc_tokens import Issuer, TokenVerifier
+from headwater.auth.sessions import SIGN_IN_COOKIE, Sessions
+from headwater.common.errors import Retry, WrongQuestion
 from tests.oidc_server import AUDIENCE, CLIENT, OidcServer, SigningKey
 
 T = TypeVar("T")

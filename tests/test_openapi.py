@@ -24,10 +24,10 @@ from schemathesis.specs.openapi.checks import (
 from headwater.api import api_routes, openapi
 from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.api.contract_routes import contract_yaml
-from headwater.eventlog import RecordKind
+from headwater.intake.event_log import RecordKind
+from headwater.intake.receiver import Refusal
+from headwater.intake.receiver.refusals import Refusals
 from headwater.questions.answers.list_answers import Events, RefusedRequests, RejectedEvents
-from headwater.receiver import Refusal
-from headwater.receiver.refusals import Refusals
 from tests.contract_judge import is_valid
 from tests.keyed import READ_KEY
 from tests.parsing import World, event

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import LogUnavailable
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.segment_writer import CHECKPOINT_BYTES
-from headwater.eventlog.segments import segment_files
-from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.common.errors import LogUnavailable
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.segment_writer import CHECKPOINT_BYTES
+from headwater.intake.event_log.segments import segment_files
+from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from tests.parsing import World, event
 from tests.until_end import until_end
 

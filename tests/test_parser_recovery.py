@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import InvalidEvent, LakeUnavailable
-from headwater.eventlog import RecordKind
-from headwater.eventlog.segments import open_writable
+from headwater.common.errors import InvalidEvent, LakeUnavailable
+from headwater.intake.event_log import RecordKind
+from headwater.intake.event_log.segments import open_writable
 from tests.parsing import World, crash, event, note
 
 pytestmark = pytest.mark.slow

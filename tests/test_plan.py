@@ -9,15 +9,15 @@ import pytest
 
 from headwater.api import api_routes
 from headwater.cli.data_folder import DataFolder
-from headwater.errors import WrongQuestion, WrongSetting
-from headwater.planning.dbt_manifest import apply_manifest
-from headwater.planning.listed_changes import apply_yaml
-from headwater.planning.plan_findings import PlanFinding, plan_findings
-from headwater.planning.plan_markdown import change_text, column_text, plan_markdown
-from headwater.planning.planned_schema import PlannedChange, PlannedSchema, PresentTable
-from headwater.planning.present_tables import PresentTables
-from headwater.planning.promised_columns import read_promised_columns
-from headwater.planning.sql_changes import apply_sql
+from headwater.common.errors import WrongQuestion, WrongSetting
+from headwater.governance.planning.dbt_manifest import apply_manifest
+from headwater.governance.planning.listed_changes import apply_yaml
+from headwater.governance.planning.plan_findings import PlanFinding, plan_findings
+from headwater.governance.planning.plan_markdown import change_text, column_text, plan_markdown
+from headwater.governance.planning.planned_schema import PlannedChange, PlannedSchema, PresentTable
+from headwater.governance.planning.present_tables import PresentTables
+from headwater.governance.planning.promised_columns import read_promised_columns
+from headwater.governance.planning.sql_changes import apply_sql
 from tests.commanding import commanded
 from tests.migration_statements import STATEMENTS
 from tests.migration_truth import COLUMNS, TRUTH

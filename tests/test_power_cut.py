@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from headwater.eventlog import RecordKind
+from headwater.intake.event_log import RecordKind
 from headwater.lake.admin_log import open_admin_log
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.lake.object_store import ObjectStore
-from headwater.local.forgetting.one_request import Forgetting
-from headwater.runtime.indexes import open_view_opener
-from headwater.runtime.storage import lake_place
+from headwater.operations.erasure.one_request import Forgetting
+from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.storage import lake_place
 from tests.few_of_many import few_of
 from tests.lake_check import rows
 from tests.maintained import age_removals

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import WrongSetting
-from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
-from headwater.runtime.folders import prepare_folder
-from headwater.settings import load_settings
+from headwater.common.errors import WrongSetting
+from headwater.intake.files.taken_ledger import TakenFile, TakenLedger
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.settings import load_settings
 from tests.gateway import running
 from tests.made_events import body, run_event, with_raw
 from tests.parsing import World, event

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from headwater.access import Key
-from headwater.eventlog import LoggedRecord, RecordKind
-from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims
-from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.identity.authentication import Authenticator
-from headwater.receiver import Answer, Request
-from headwater.receiver.paths import wrong_path
-from headwater.receiver.refusals import WRONG_PATHS, Refusals
-from headwater.receiver.station import Receiver, RequestLimits
+from headwater.auth.access import Key
+from headwater.auth.authentication import Authenticator
+from headwater.intake.event_log import LoggedRecord, RecordKind
+from headwater.intake.event_log.folder_claims import ClaimCheck, FolderClaims
+from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+from headwater.intake.receiver import Answer, Request
+from headwater.intake.receiver.paths import wrong_path
+from headwater.intake.receiver.refusals import WRONG_PATHS, Refusals
+from headwater.intake.receiver.station import Receiver, RequestLimits
 from tests.made_events import body, dataset_event, job_event, run_event, with_raw
 from tests.until_end import until_end
 

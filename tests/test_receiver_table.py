@@ -9,7 +9,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from headwater.local.request_guard import RequestGuard
+from headwater.operations.local.request_guard import RequestGuard
 from tests.gateway import Gateway, Wire, chunked, running
 from tests.lake_check import bronze_of
 from tests.made_events import SCHEMA_URL, body, dataset_event, job_event, run_event, with_raw

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headwater.governance.reconcile.finding_event import finding_event
+from headwater.governance.reconcile.histories.history_entry import HistorySpan
 from headwater.questions.answers.report_answers import Finding, FindingKind
-from headwater.reconcile.finding_event import finding_event
-from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.tables import RUN_HEALTH
 from tests.reconciling import run_events
 from tests.spark_lake import SparkLake

@@ -13,11 +13,11 @@ import lz4.block
 import pyarrow as pa
 import pytest
 
-from headwater.errors import Retry, WrongSetting
-from headwater.reconcile.histories import history_server
-from headwater.reconcile.histories.history_api import HistoryApi
-from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, deduplicate
-from headwater.reconcile.histories.history_registry import KINDS, TOKENS, read_history
+from headwater.common.errors import Retry, WrongSetting
+from headwater.governance.reconcile.histories import history_server
+from headwater.governance.reconcile.histories.history_api import HistoryApi
+from headwater.governance.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, deduplicate
+from headwater.governance.reconcile.histories.history_registry import KINDS, TOKENS, read_history
 from tests.judged_server import Answered, Asked, JudgedServer
 
 NOW_US = time.time_ns() // 1000

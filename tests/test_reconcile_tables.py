@@ -14,15 +14,15 @@ from deltalake import DeltaTable, write_deltalake
 from headwater.api import api_routes
 from headwater.cli.answer_source import open_answer_source
 from headwater.events.rows import LONGEST_RUN_FACETS
+from headwater.governance.reconcile.comparison import request_reported, write_proofs
+from headwater.governance.reconcile.finding_event import proof_events
+from headwater.governance.reconcile.histories.history_entry import HistorySpan
+from headwater.governance.reconcile.joining.commit_join import WriteProof
+from headwater.governance.reconcile.joining.history_join import WaitTimes
+from headwater.governance.reconcile.joining.landed_runs import with_times
+from headwater.governance.reconcile.table_commits import committed_tables
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.report_answers import ReportedRun, ReportedRuns
-from headwater.reconcile.comparison import request_reported, write_proofs
-from headwater.reconcile.finding_event import proof_events
-from headwater.reconcile.histories.history_entry import HistorySpan
-from headwater.reconcile.joining.commit_join import WriteProof
-from headwater.reconcile.joining.history_join import WaitTimes
-from headwater.reconcile.joining.landed_runs import with_times
-from headwater.reconcile.table_commits import committed_tables
 from tests.reconciling import OTHER, SPARK, Json, land, reconcile, run_events, stamp
 
 MINUTE_US = 60_000_000

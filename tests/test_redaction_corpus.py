@@ -10,8 +10,8 @@ import re2
 from headwater.events.redaction import redact, suspicious
 from headwater.events.redaction_rules import REDACTED, RULES, Rule, redact_text
 from headwater.events.redaction_tokens import TOKENS
-from headwater.receiver import Refusal
-from headwater.receiver.refusals import Refusals
+from headwater.intake.receiver import Refusal
+from headwater.intake.receiver.refusals import Refusals
 from tests.planted import event, in_error, in_sql
 from tests.secrets.corpus import load_formats
 from tests.secrets.worst_cases import endings, reads_on, worst_cases

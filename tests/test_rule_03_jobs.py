@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headwater.api.marquez.run_answers import brief_json
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.index.reading.catalog import Catalog
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules

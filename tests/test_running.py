@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import GiveUp, Retry
-from headwater.local.lifeline import settings_line
-from headwater.settings import load_settings
+from headwater.common.errors import GiveUp, Retry
+from headwater.operations.local.lifeline import settings_line
+from headwater.operations.settings import load_settings
 from tests.running import Running, headwater
 
 pytestmark = pytest.mark.slow  # each starts `headwater up`, most kill it
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow  # each starts `headwater up`, most kill it
 CHILDREN = ("serve", "parser", "index")
 CRASHES_AT_THE_END = """
 import atexit, os, sys
-from headwater import errors
-from headwater.local.child_process import child_process
+from headwater.common import errors
+from headwater.operations.local.child_process import child_process
 atexit.register(os.abort)
 with child_process("index", exclusive=False):
     print("done")

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from headwater.access import Key
-from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.identity.authentication import Authenticator
-from headwater.receiver import Request
-from headwater.receiver.station import Receiver
+from headwater.auth.access import Key
+from headwater.auth.authentication import Authenticator
+from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+from headwater.intake.receiver import Request
+from headwater.intake.receiver.station import Receiver
 from tests.parsing import World
 from tests.samples import run_event
 

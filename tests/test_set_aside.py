@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
 from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.writing.index_follower import IndexFollower
 from headwater.index.writing.work_bound import EVENT_CPU_S
 from headwater.lake.attempts import MAX_DEATHS, Attempts
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
-from headwater.runtime.logs import log_readers
+from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_rules
+from headwater.operations.runtime.logs import log_readers
 from tests.asking import ask
 from tests.commanding import commanded
 from tests.parsing import World

@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
-from headwater.environment import NON_SETTINGS, variable_name
-from headwater.errors import WrongSetting
-from headwater.settings import Settings, load_settings
-from headwater.storage_options import option_seconds
+from headwater.common.environment import NON_SETTINGS, variable_name
+from headwater.common.errors import WrongSetting
+from headwater.common.storage_options import option_seconds
+from headwater.operations.settings import Settings, load_settings
 
 ROOT = Path(__file__).parents[1]
 VARIABLE = re.compile(r"\bHEADWATER_[A-Z]+(?:_[A-Z]+)*\b")
@@ -125,7 +125,7 @@ def test_every_variable_that_this_repository_uses_is_known_and_every_known_one_i
 
 
 def sources_of_variables() -> Iterator[Path]:
-    """Yield what reads or sets variables; `headwater/environment.py` only names them."""
+    """Yield what reads or sets variables; `headwater/common/environment.py` only names them."""
     for folder in ("headwater", "functions", "demo", "bench", "notebooks", "infra/bicep", "web/src", "web/bench"):
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".py", ".yml", ".bicep", ".ts", ".tsx") and path.name != "environment.py":

@@ -11,7 +11,7 @@ import pytest
 
 from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.lake_maintenance import compact, vacuum
-from headwater.local.log_epochs import begin_epoch
+from headwater.operations.local.log_epochs import begin_epoch
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import parse_position, preview, redrive, reset, set_paused

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import WrongSetting
-from headwater.runtime.storage import open_bronze
+from headwater.common.errors import WrongSetting
+from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import preview, redrive, reset
 from tests.made_events import body, dataset_event, job_event, run_event

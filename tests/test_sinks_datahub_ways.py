@@ -10,7 +10,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import reset

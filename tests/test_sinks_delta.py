@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import preview, reset
 from headwater.tables import SENT_RUNS

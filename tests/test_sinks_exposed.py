@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.item_support import support_for
 from headwater.sinks.contract.target_registry import open_sink

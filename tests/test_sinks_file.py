@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.sinks.contract.sinks_file import LocalSinksFile, SinksFile, read_sinks
 from tests.sinking import sink
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.http_connection import PersistentConnection
 from headwater.sinks.connecting.bounded_calls import BoundedCalls
 from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.connecting.persistent_connection import PersistentConnection
 from headwater.sinks.contract.error_isolation import convert_guarded, deliver_guarded, event_position
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
 from headwater.sinks.contract.target_registry import open_sink

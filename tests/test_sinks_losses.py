@@ -12,16 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 from headwater.cli.sinks_commands import app
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
+from headwater.governance.reconcile.finding_event import finding_event
+from headwater.governance.reconcile.histories.history_entry import HistorySpan
 from headwater.lake.schema_changes import SchemaChange
-from headwater.local.finding_metrics import COMPARED, FindingMeter
+from headwater.operations.local.finding_metrics import COMPARED, FindingMeter
+from headwater.operations.runtime.storage import open_bronze
 from headwater.questions.answers.report_answers import Finding
-from headwater.reconcile.finding_event import finding_event
-from headwater.reconcile.histories.history_entry import HistorySpan
-from headwater.runtime.storage import open_bronze
 from headwater.sinks.contract.item_support import DEEP, LONG_TEXT, MANY, ItemSupport, support_for
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import SinkEvent, Target, run_of

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from headwater.cli.sinks_commands import app
-from headwater.errors import WrongQuestion, WrongSetting
+from headwater.common.errors import WrongQuestion, WrongSetting
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.runtime.storage import open_bronze
+from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sinks_file import read_sinks

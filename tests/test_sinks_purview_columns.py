@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import WrongSetting
-from headwater.runtime.storage import open_bronze
+from headwater.common.errors import WrongSetting
+from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sinks_file import read_sinks
 from headwater.sinks.contract.target_registry import open_sink

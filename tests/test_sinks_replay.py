@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 from headwater.lake.bronze_follower import sources_ahead
 from headwater.lake.event_order import EventList, OrderedPlace, Selection
-from headwater.runtime.sink_opening import open_replay
-from headwater.runtime.storage import open_bronze
+from headwater.operations.runtime.sink_opening import open_replay
+from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.sinks.operating.sink_replay import Replay
 from tests.lake_check import rows

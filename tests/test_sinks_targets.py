@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from headwater.errors import Retry, WrongSetting
-from headwater.runtime.storage import open_bronze
+from headwater.common.errors import Retry, WrongSetting
+from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import SecretLocation
 from headwater.sinks.contract.target_registry import TARGETS, open_sink

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from headwater.runtime.sink_opening import open_ledger
-from headwater.settings import load_settings
+from headwater.operations.runtime.sink_opening import open_ledger
+from headwater.operations.settings import load_settings
 from tests.azurite import KEY, Storage
 from tests.commanding import commanded
 from tests.lake_check import rows

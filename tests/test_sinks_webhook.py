@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
+from headwater.governance.reconcile.finding_event import finding_event
+from headwater.governance.reconcile.histories.history_entry import HistorySpan
 from headwater.questions.answers.report_answers import Finding
-from headwater.reconcile.finding_event import finding_event
-from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import preview

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.spark.delta.spark_delta import CHECK, TableFolder, settings
 from headwater.spark.delta.transactions import Transactions
 from headwater.spark.delta.versions import SIGNED, said_last, undisturbed

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from headwater.cli.data_folder import DataFolder
+from headwater.operations.runtime.sink_opening import open_replay
+from headwater.operations.settings import load_settings
 from headwater.questions import declared
-from headwater.runtime.sink_opening import open_replay
-from headwater.settings import load_settings
 from headwater.sinks.operating.replay_span import ReplaySpan
 from tests.connecting import LISTENERS, Connected
 from tests.lineage_world import recorded

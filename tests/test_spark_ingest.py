@@ -16,9 +16,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.eventlog import RecordKind
+from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.events.transport_losses import FACET
+from headwater.intake.event_log import RecordKind
 from headwater.spark.landing.file_plans import PART_BYTES
 from headwater.spark.landing.hadoop_files import HadoopFiles
 from headwater.spark.landing.landed_streams import BATCH_RECORDS

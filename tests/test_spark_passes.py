@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.java_names import keep_names
 from headwater.spark.one_pass import LEASE_S, leased, leases

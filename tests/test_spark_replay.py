@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.events.times import iso
 from headwater.lineage.time.as_of import AsOf
-from headwater.runtime.sink_opening import open_replay
+from headwater.operations.runtime.sink_opening import open_replay
 from headwater.sinks.operating.replay_span import ReplaySpan, address_options
 from headwater.spark.one_pass import alone
 from headwater.spark.replay.replay_job import replay

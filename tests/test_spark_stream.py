@@ -10,15 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.api.log_audit import audit
-from headwater.errors import WrongSetting
-from headwater.eventlog import Record, RecordKind
-from headwater.eventlog.folder_claims import FolderClaims
-from headwater.eventlog.kafka_reader import KafkaReaders
+from headwater.common.errors import WrongSetting
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.event_log.kafka_reader import KafkaReaders
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
-from headwater.local.log_epochs import begin_epoch
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.folders import prepare_folder
-from headwater.settings import load_settings
+from headwater.operations.local.log_epochs import begin_epoch
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.settings import load_settings
 from headwater.spark.bronze.kafka_options import source_options
 from headwater.spark.bronze.topic_stream import TopicStream, run
 from headwater.tables import BRONZE, HASHED

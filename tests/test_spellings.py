@@ -14,8 +14,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from headwater.api import api_routes
 from headwater.cli.agents import AgentTools
 from headwater.cli.server_client import ServerClient
-from headwater.errors import HeadwaterError
-from headwater.planning.present_tables import PresentTables
+from headwater.common.errors import HeadwaterError
+from headwater.governance.planning.present_tables import PresentTables
 from headwater.questions import declared
 from tests.commanding import commanded
 from tests.reference.small_events import Named, run, with_schema

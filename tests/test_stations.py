@@ -11,8 +11,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from headwater.errors import WrongSetting
-from headwater.settings import load_settings
+from headwater.common.errors import WrongSetting
+from headwater.operations.settings import load_settings
 from tests.kafka_broker import Broker
 from tests.parsing import event
 from tests.running import Running

@@ -12,8 +12,8 @@ from types import FrameType
 
 import pytest
 
-from headwater.local.up import Supervisor
-from headwater.settings import load_settings
+from headwater.operations.local.up import Supervisor
+from headwater.operations.settings import load_settings
 from headwater.spark.repeated_passes import told_to_end
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]  # who holds a lock that it then asks for would never end

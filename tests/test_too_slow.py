@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.cpu_budget import CpuBudget
 from headwater.events.redaction import redact
-from headwater.parser.bronze_batch import readable
+from headwater.intake.parser.bronze_batch import readable
 from tests.lake_check import rows
 from tests.made_events import body, run_event
 from tests.parsing import World, crash

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.failpoints import VARIABLE
-from headwater.file_intake.sources.local_files import LocalFiles
+from headwater.common.failpoints import VARIABLE
+from headwater.intake.files.sources.local_files import LocalFiles
 from tests.taking import Taking, all_but_certain, events
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ LOOKED, RENAMED = "deletion.looked", "deletion.renamed"
 _DELETE = """
 import sys
 from pathlib import Path
-from headwater.file_intake.sources.local_files import LocalFiles
+from headwater.intake.files.sources.local_files import LocalFiles
 source = LocalFiles(Path(sys.argv[1]))
 print(*[source.delete(found) for found in list(source.files(0))])
 """

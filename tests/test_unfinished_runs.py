@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from headwater.cli import agent_answers, lineage_commands
-from headwater.errors import NeverWritten
+from headwater.common.errors import NeverWritten
+from headwater.common.paging import ListPage
 from headwater.events.times import iso
 from headwater.index.reading.known_moments import last_green_us
 from headwater.index.reading.live_graph import LiveGraph
@@ -15,7 +16,6 @@ from headwater.index.reading.written_times import WrittenTimes
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.paging import ListPage
 from headwater.questions.answers.lineage_answers import Reach
 from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach

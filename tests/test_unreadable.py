@@ -13,23 +13,23 @@ from typing import Any
 import psutil
 import pytest
 
-from headwater.errors import GiveUp, LakeUnavailable, LogUnavailable
-from headwater.eventlog import Log, Record, RecordKind
-from headwater.eventlog.folder_claims import FolderClaims
-from headwater.eventlog.segments import PARTITION
-from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.common.errors import GiveUp, LakeUnavailable, LogUnavailable
 from headwater.events.position import Source
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.search_file import SearchFile
 from headwater.index.stored.database import open_for_writing
 from headwater.index.writing.indexer import Indexer
+from headwater.intake.event_log import Log, Record, RecordKind
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.event_log.segments import PARTITION
+from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.time.snapshot import as_said
-from headwater.local.log_epochs import begin_epoch
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.logs import open_log
-from headwater.runtime.storage import OWNER, open_claims
+from headwater.operations.local.log_epochs import begin_epoch
+from headwater.operations.runtime.logs import open_log
+from headwater.operations.runtime.storage import OWNER, open_claims
 from tests.gateway import Gateway, running
 from tests.made_events import body, run_event
 from tests.parsing import World, event

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import LakeUnavailable, NotKnown
+from headwater.common.errors import LakeUnavailable, NotKnown
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
 from headwater.index.reading.run_history import RunHistory

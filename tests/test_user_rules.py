@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.index.rules_files import FILES, RulesFiles
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules

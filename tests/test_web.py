@@ -12,7 +12,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headwater.web.pages import Web
+from headwater.api.web.pages import Web
 from tests.reference.small_events import CLEAR, FILTERED, HASHED, made, run
 from tests.reference.world_events import source
 from tests.shop import BRONZE, EXPORT, LANDING, MAILING, SILVER, Asker
@@ -80,8 +80,8 @@ def test_the_wheel_has_the_dashboard_in_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     run_command(command, cwd=ROOT, check=True, capture_output=True)
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
-    assert "headwater/web/assets/index.html" in names
-    assert any(name.startswith("headwater/web/assets/assets/") and name.endswith(".js") for name in names)
+    assert "headwater/api/web/assets/index.html" in names
+    assert any(name.startswith("headwater/api/web/assets/assets/") and name.endswith(".js") for name in names)
 
 
 # What the graph asks

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from headwater.lineage.edges.write_kinds import ADDS, UNLESS_PARTS, WHOLE, Write, rewrites, write_kind
-from headwater.lineage.inferring.sql_writes import sql_signs
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.write_properties import nominal_time, properties_signs
+from headwater.lineage.sql.sql_writes import sql_signs
 from headwater.spark.silver.known import Known
 from headwater.spark.silver.spark_derivation import DERIVED, Derive
 from headwater.spark.silver.texts import text_of

@@ -21,7 +21,7 @@ PIPELINE_FOLDER = ROOT / "dist" / "function-app"
 RECEIVER_FOLDER = ROOT / "dist" / "receiver-app"
 """The folders that `azure.yaml` names: azd packs everything in them."""
 
-DASHBOARD = ROOT / "headwater" / "web" / "assets" / "index.html"
+DASHBOARD = ROOT / "headwater" / "api" / "web" / "assets" / "index.html"
 
 SHIPPED = (
     "function_app.py",
@@ -29,36 +29,34 @@ SHIPPED = (
     "requirements.txt",
     "LICENSE",
     "functions/**/*.py",
-    "headwater/[!_]*.py",
     "headwater/__init__.py",
     "headwater/api/**/*.py",
     "headwater/api/docs.html",
-    "headwater/contracts/*.py",
-    "headwater/eventlog/*.py",
+    "headwater/api/web/assets/**/*",
+    "headwater/auth/*.py",
+    "headwater/common/*.py",
     "headwater/events/*.py",
-    "headwater/file_intake/**/*.py",
-    "headwater/identity/*.py",
+    "headwater/governance/__init__.py",
+    "headwater/governance/contracts/*.py",
     "headwater/index/**/*.py",
+    "headwater/intake/**/*.py",
     "headwater/lake/*.py",
     "headwater/lineage/**/*.py",
     "headwater/lineage/names/*.yaml",
     "headwater/lineage/rules/shown_rules.yaml",
-    "headwater/parser/*.py",
+    "headwater/operations/*.py",
+    "headwater/operations/runtime/*.py",
     "headwater/questions/**/*.py",
-    "headwater/receiver/*.py",
-    "headwater/runtime/*.py",
     "headwater/sinks/**/*.py",
     "headwater/sinks/targets/purview/names.yaml",
     "headwater/spark/**/*.py",  # never imported there: the version of the rules is a hash over these, too
     "headwater/tables/*.py",
-    "headwater/web/*.py",
-    "headwater/web/assets/**/*",
 )
 """Everything that goes to the cloud: the zip files and the folders for azd are both made from this list."""
 
 LEFT_OUT = (
-    "headwater/eventlog/kafka_log.py",  # the app speaks AMQP
-    "headwater/eventlog/kafka_[cfir]*.py",
+    "headwater/intake/event_log/kafka_log.py",  # the app speaks AMQP
+    "headwater/intake/event_log/kafka_[cfir]*.py",
     "headwater/sinks/operating/sink_replay.py",  # a command's
     "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
     "headwater/events/problems.py",

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from headwater.environment import variable_name
-from headwater.settings import Settings
+from headwater.common.environment import variable_name
+from headwater.operations.settings import Settings
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ const api = process.env.HEADWATER_URL ?? 'http://127.0.0.1:5000';
 export default defineConfig({
   plugins: [react({ jsxImportSource: '#shown' })],
   build: {
-    outDir: '../headwater/web/assets',
+    outDir: '../headwater/api/web/assets',
     emptyOutDir: true,
     cssCodeSplit: false, // a style that failed to come is not asked for again
     assetsInlineLimit: 0, // a data: URL for a worker or an icon would need a weaker content policy

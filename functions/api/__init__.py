@@ -6,9 +6,9 @@ import azure.functions as func
 
 from functions.api.reading import Instance
 from functions.receiver.intake import intake_of
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.snapshot_timer import snapshot_once
-from headwater.settings import Settings
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.snapshot_timer import snapshot_once
+from headwater.operations.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -12,14 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headwater.answer_headers import ANSWER_HEADERS
 from headwater.api.error_responses import json_response
-from headwater.errors import HeadwaterError
+from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.errors import HeadwaterError
 from headwater.index.reading.index_growth import IndexGrowth, index_growth
 from headwater.lake.bronze_tables import Bronze
-from headwater.runtime.indexes import open_index_home
-from headwater.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE
-from headwater.settings import Settings
+from headwater.operations.runtime.indexes import open_index_home
+from headwater.operations.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE
+from headwater.operations.settings import Settings
 
 BYTES = Gauge("headwater_index_bytes", "Bytes of the index on this instance's disk.")
 LIMIT = Gauge("headwater_index_disk_bytes", "Bytes of temporary storage that an instance has.")

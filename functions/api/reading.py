@@ -15,16 +15,16 @@ from starlette.types import Receive, Scope, Send
 from functions import open_readers
 from functions.api.instance_health import InstanceHealth
 from functions.receiver.intake import intake_of
-from headwater.access import Caller
 from headwater.api.index_waiter import IndexWaiter
 from headwater.api.marquez.changes import ChangeBackend
-from headwater.errors import HeadwaterError
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.indexes import maintain_index
-from headwater.runtime.lake_troubles import LakeTroubles, is_shared
-from headwater.runtime.read_side import ReadSide
-from headwater.runtime.station_troubles import station_troubles
-from headwater.settings import Settings
+from headwater.auth.access import Caller
+from headwater.common.errors import HeadwaterError
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.indexes import maintain_index
+from headwater.operations.runtime.lake_troubles import LakeTroubles, is_shared
+from headwater.operations.runtime.read_side import ReadSide
+from headwater.operations.runtime.station_troubles import station_troubles
+from headwater.operations.settings import Settings
 
 log = logging.getLogger(__name__)
 

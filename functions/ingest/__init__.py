@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from headwater.settings import Settings
+from headwater.operations.settings import Settings
 
 
 def blueprint(settings: Settings) -> func.Blueprint:

@@ -8,24 +8,24 @@ from contextlib import closing
 
 from functions import open_readers
 from headwater.api.freshness import log_age_s
-from headwater.errors import HeadwaterError, Retry
-from headwater.eventlog import Log
-from headwater.eventlog.folder_claims import ClaimCheck
-from headwater.file_intake.batch_sending import BATCHES, BatchSender
-from headwater.file_intake.confirmation import in_bronze_us
-from headwater.file_intake.file_taking import Deletion, FileTaker, Intake
-from headwater.file_intake.sources.file_source import FileSource
-from headwater.file_intake.sources.source_registry import open_source
-from headwater.file_intake.taken_ledger import TakenLedger
-from headwater.identity.authentication import Authenticator
-from headwater.receiver import Request
-from headwater.receiver.station import Receiver, RequestLimits
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.ledger_copy import LedgerCopy
-from headwater.runtime.logs import import_log, open_log
-from headwater.runtime.storage import claim_limit, open_bronze, open_claims, resolve_secrets
-from headwater.settings import Settings
-from headwater.sinks.connecting.persistent_connection import HttpAnswer
+from headwater.auth.authentication import Authenticator
+from headwater.common.errors import HeadwaterError, Retry
+from headwater.common.http_connection import HttpAnswer
+from headwater.intake.event_log import Log
+from headwater.intake.event_log.folder_claims import ClaimCheck
+from headwater.intake.files.batch_sending import BATCHES, BatchSender
+from headwater.intake.files.confirmation import in_bronze_us
+from headwater.intake.files.file_taking import Deletion, FileTaker, Intake
+from headwater.intake.files.sources.file_source import FileSource
+from headwater.intake.files.sources.source_registry import open_source
+from headwater.intake.files.taken_ledger import TakenLedger
+from headwater.intake.receiver import Request
+from headwater.intake.receiver.station import Receiver, RequestLimits
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.ledger_copy import LedgerCopy
+from headwater.operations.runtime.logs import import_log, open_log
+from headwater.operations.runtime.storage import claim_limit, open_bronze, open_claims, resolve_secrets
+from headwater.operations.settings import Settings
 
 log = logging.getLogger(__name__)
 

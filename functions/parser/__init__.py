@@ -5,8 +5,8 @@ import azure.functions as func
 from functions import open_readers
 from functions.parser.delivery import Delivery
 from functions.parser.opening import open_partitions
-from headwater.runtime.folders import prepare_folder
-from headwater.settings import Settings
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.settings import Settings
 
 OVERDUE_S = 300
 """Records that wait longer in the log were missed, or the trigger is far behind. The timer parses them."""

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from azure.functions import meta
 
-from headwater.eventlog import LoggedRecord
-from headwater.eventlog.event_hub_records import logged_record
+from headwater.intake.event_log import LoggedRecord
+from headwater.intake.event_log.event_hub_records import logged_record
 
 
 class Delivery(NamedTuple):

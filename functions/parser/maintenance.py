@@ -4,8 +4,8 @@ import azure.functions as func
 
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.lake_maintenance import compact, vacuum
-from headwater.runtime.storage import open_bronze
-from headwater.settings import Settings
+from headwater.operations.runtime.storage import open_bronze
+from headwater.operations.settings import Settings
 
 
 def blueprint(settings: Settings) -> func.Blueprint:

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from functions import open_readers
-from headwater.errors import WrongSetting
-from headwater.eventlog import LogReader
+from headwater.common.errors import WrongSetting
+from headwater.intake.event_log import LogReader
+from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partitions import Partition, Partitions
 from headwater.lake.attempts import Attempts
 from headwater.lake.ownership import ROUTES
-from headwater.parser.log_ingest import Parser
-from headwater.parser.partitions import Partition, Partitions
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.lake_troubles import LakeTroubles, is_shared
-from headwater.runtime.parser_trouble import ParserTrouble
-from headwater.runtime.storage import open_bronze, open_claims
-from headwater.settings import Settings
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.lake_troubles import LakeTroubles, is_shared
+from headwater.operations.runtime.parser_trouble import ParserTrouble
+from headwater.operations.runtime.storage import open_bronze, open_claims
+from headwater.operations.settings import Settings
 
 OWNER = ROUTES["function"]
 

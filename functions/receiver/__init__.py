@@ -4,8 +4,8 @@ import azure.functions as func
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from functions.receiver.intake import intake_of
-from headwater.answer_headers import ANSWER_HEADERS
-from headwater.settings import Settings
+from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.operations.settings import Settings
 
 ANONYMOUS = func.AuthLevel.ANONYMOUS
 

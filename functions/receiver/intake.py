@@ -9,18 +9,18 @@ from urllib.parse import unquote, urlsplit
 import azure.functions as func
 import msgspec
 
-from headwater.access import Caller
-from headwater.answer_headers import ANSWER_HEADERS
-from headwater.eventlog import Log
-from headwater.eventlog.folder_claims import ClaimCheck
-from headwater.receiver import Answer, Refusal, Request
-from headwater.receiver.paths import is_wrong_path, resolve_path
-from headwater.receiver.station import Receiver, RequestLimits
-from headwater.runtime.folders import prepare_folder
-from headwater.runtime.identities import open_access
-from headwater.runtime.logs import import_log, open_log
-from headwater.runtime.storage import claim_limit, open_claims
-from headwater.settings import Settings
+from headwater.auth.access import Caller
+from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.intake.event_log import Log
+from headwater.intake.event_log.folder_claims import ClaimCheck
+from headwater.intake.receiver import Answer, Refusal, Request
+from headwater.intake.receiver.paths import is_wrong_path, resolve_path
+from headwater.intake.receiver.station import Receiver, RequestLimits
+from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.identities import open_access
+from headwater.operations.runtime.logs import import_log, open_log
+from headwater.operations.runtime.storage import claim_limit, open_claims
+from headwater.operations.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from functions.sinks.sink_run import SinkRun
-from headwater.settings import Settings
+from headwater.operations.settings import Settings
 
 
 def blueprint(settings: Settings) -> func.Blueprint:

@@ -8,8 +8,8 @@ import logging
 import time
 from collections.abc import Mapping
 
-from headwater.runtime.sink_supervisor import SinkSupervisor
-from headwater.settings import Settings
+from headwater.operations.runtime.sink_supervisor import SinkSupervisor
+from headwater.operations.settings import Settings
 from headwater.sinks.running.sink_status import Status
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from starlette.requests import Request
 
-from headwater.access import NOBODY, Caller
+from headwater.auth.access import NOBODY, Caller
 from headwater.lake.admin_log import Actor, Outcome
 
 Recorder = Callable[[Actor, str, str, Outcome, str], None]

@@ -7,18 +7,18 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from headwater.access import Caller
 from headwater.api import contract_routes, identity_routes, log_audit, sink_routes
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
-from headwater.errors import LakeUnavailable
-from headwater.eventlog import Readers
+from headwater.auth.access import Caller
+from headwater.common.errors import LakeUnavailable
+from headwater.common.paging import ListPage, ResultPage, RowOrder
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.stored.set_aside import SetAside
+from headwater.intake.event_log import Readers
 from headwater.lake.row_lists import list_rows
-from headwater.paging import ListPage, ResultPage, RowOrder
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers

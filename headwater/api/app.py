@@ -13,8 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
-from headwater.access import ANYONE, Caller
-from headwater.answer_headers import ANSWER_HEADERS
 from headwater.api import api_routes
 from headwater.api.admin_actions import Recorder, actor_of, outcome_of
 from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
@@ -24,12 +22,14 @@ from headwater.api.freshness import FreshnessMeter
 from headwater.api.live_feed import MAX_CLIENTS, LiveFeed, LiveStream, last_id
 from headwater.api.shapes.contract_shapes import ContractText
 from headwater.api.shapes.operations import SentAgain
-from headwater.errors import LakeUnavailable
-from headwater.eventlog import Readers
-from headwater.identity.authentication import Authenticator
-from headwater.identity.key_manager import KeyManager
+from headwater.auth.access import ANYONE, Caller
+from headwater.auth.authentication import Authenticator
+from headwater.auth.key_manager import KeyManager
+from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.errors import LakeUnavailable
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import RulesInForce, ViewOpener
+from headwater.intake.event_log import Readers
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import LakeTable
 from headwater.questions.answers.list_answers import RejectedEvents

@@ -9,14 +9,14 @@ from typing import Protocol
 from msgspec import to_builtins
 
 from headwater.api.shapes.contract_shapes import ContractBreak, Contracts, ContractState, ContractText
-from headwater.contracts.check_reports import CheckedFile
-from headwater.contracts.checking import check_contract, check_policies, policy_files
-from headwater.contracts.contract_files import contract_paths, read_contract
-from headwater.contracts.observed_answers import ObservedAnswers
-from headwater.contracts.odcs_document import document_of
-from headwater.contracts.odcs_text import yaml_of
-from headwater.errors import GiveUp
-from headwater.paging import ListPage, RowOrder
+from headwater.common.errors import GiveUp
+from headwater.common.paging import ListPage, RowOrder
+from headwater.governance.contracts.check_reports import CheckedFile
+from headwater.governance.contracts.checking import check_contract, check_policies, policy_files
+from headwater.governance.contracts.contract_files import contract_paths, read_contract
+from headwater.governance.contracts.observed_answers import ObservedAnswers
+from headwater.governance.contracts.odcs_document import document_of
+from headwater.governance.contracts.odcs_text import yaml_of
 from headwater.questions import parameters as p
 from headwater.questions.declared import QuestionSources
 from headwater.questions.declared.contract_questions import facts_of

@@ -13,7 +13,7 @@ from starlette.routing import Route as HttpRoute
 
 from headwater.api.error_responses import authorization_error
 from headwater.api.openapi import document
-from headwater.identity.authentication import Authenticator
+from headwater.auth.authentication import Authenticator
 from headwater.questions.declaring import Question
 
 

@@ -10,11 +10,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from headwater.access import Caller, Role
-from headwater.answer_headers import ANSWER_HEADERS
-from headwater.errors import Behind, GiveUp, HeadwaterError, NotKnown, WrongQuestion
-from headwater.identity.authentication import Authenticator
-from headwater.storage_faults import explain, is_transient
+from headwater.auth.access import Caller, Role
+from headwater.auth.authentication import Authenticator
+from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.errors import Behind, GiveUp, HeadwaterError, NotKnown, WrongQuestion
+from headwater.common.storage_faults import explain, is_transient
 
 log = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from headwater.api.shapes.operations import Freshness, GoldFreshness, IndexLag
-from headwater.errors import Behind, HeadwaterError, NotBuilt, NotConfigured, NotKnown
-from headwater.eventlog import LogReader, Readers, each
+from headwater.common.errors import Behind, HeadwaterError, NotBuilt, NotConfigured, NotKnown
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
 from headwater.index.reading.served import building_progress, served_progress, served_set_aside
 from headwater.index.stored.set_aside import SetAside
+from headwater.intake.event_log import LogReader, Readers, each
 from headwater.lake.bronze_follower import ahead, oldest_ahead_us
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.gold_pass import Gold

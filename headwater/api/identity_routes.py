@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
-from headwater.access import Caller
 from headwater.api.shapes import identity_shapes as shapes
-from headwater.identity.key_manager import KeyManager, KeyRequest
+from headwater.auth.access import Caller
+from headwater.auth.key_manager import KeyManager, KeyRequest
+from headwater.common.paging import ListPage, RowOrder
 from headwater.lake.admin_log import admin_rows
 from headwater.lake.delta_table import LakeTable
-from headwater.paging import ListPage, RowOrder
 from headwater.questions import parameters as p
 from headwater.questions.composed import NewestPage
 from headwater.questions.declaring import Help, question

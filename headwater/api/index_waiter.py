@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from headwater.api.freshness import FreshnessMeter
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
 
 INDEX_WAIT_S = 2.0
 """Maximum wait. After it, the request is answered although answers do not include its event yet."""

@@ -12,7 +12,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed_reader import FeedPlace, FeedReader, Happened
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headwater.api.shapes.operations import Audit, LostRange
-from headwater.errors import LogDamaged, LogMissing, WrongSetting
-from headwater.eventlog import LogReader, each
+from headwater.common.errors import LogDamaged, LogMissing, WrongSetting
 from headwater.events.position import Source
+from headwater.intake.event_log import LogReader, each
+from headwater.intake.parser.log_match import check_log_matches
 from headwater.lake.bronze_tables import Bronze, Gap
-from headwater.parser.log_match import check_log_matches
 
 MAX_RANGES = 1000
 """Maximum number of lost ranges in an answer; the newest are listed."""

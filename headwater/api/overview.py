@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.shapes.operations import Overview, OverviewRun, RunHealth, Window
-from headwater.errors import WrongQuestion
-from headwater.eventlog import LogReader, each
+from headwater.common.errors import WrongQuestion
 from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_health import RunState, failed_runs, lost_runs, states_in_time
 from headwater.index.reading.view_opener import ViewOpener
+from headwater.intake.event_log import LogReader, each
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.row_lists import counts_in_time
 from headwater.questions.answers.answer_parts import Job

@@ -6,14 +6,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from headwater.access import Caller
 from headwater.api.error_responses import error_response, json_response
-from headwater.errors import Retry, WrongQuestion
-from headwater.identity.authentication import CSRF_HEADER, Authenticator
-from headwater.identity.sessions import SESSION_COOKIE, SESSION_LIFETIME_S, SIGN_IN_COOKIE, SIGN_IN_TIMEOUT_S, cookie
+from headwater.auth.access import Caller
+from headwater.auth.authentication import CSRF_HEADER, Authenticator
+from headwater.auth.sessions import SESSION_COOKIE, SESSION_LIFETIME_S, SIGN_IN_COOKIE, SIGN_IN_TIMEOUT_S, cookie
+from headwater.common.errors import Retry, WrongQuestion
 
 if TYPE_CHECKING:
-    from headwater.identity.oidc_sign_in import SignIn
+    from headwater.auth.oidc_sign_in import SignIn
 
 _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 

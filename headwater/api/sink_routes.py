@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import msgspec
 
 from headwater.api.shapes import sink_shapes
-from headwater.paging import ListPage
+from headwater.common.paging import ListPage
 from headwater.questions import composed as _composed  # noqa: F401 - registers how a ListPage is read
 from headwater.questions import parameters as p
 from headwater.questions.declaring import Help, question

@@ -12,10 +12,10 @@ from typer.completion import completion_init  # type: ignore[attr-defined]  # pu
 from headwater.cli.base_commands import COMPLETE, NAME, base_app
 from headwater.cli.error_output import print_failure, print_fault
 from headwater.cli.options import add_table_options
-from headwater.errors import HeadwaterError
-from headwater.extras import extra
-from headwater.runtime.private import set_private_umask
-from headwater.storage_faults import transient_faults_as_retry
+from headwater.common.errors import HeadwaterError
+from headwater.common.extras import extra
+from headwater.common.storage_faults import transient_faults_as_retry
+from headwater.operations.runtime.private import set_private_umask
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

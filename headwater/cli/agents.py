@@ -22,7 +22,7 @@ from headwater.api import sink_routes
 from headwater.cli import agent_answers as short
 from headwater.cli import agent_shapes as shapes
 from headwater.cli.server_client import ServerClient
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
 from headwater.questions import declared
 from headwater.questions.answers.column_answers import Word
 from headwater.questions.declaring import Question, questions_in

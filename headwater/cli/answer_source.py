@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from headwater.cli.data_folder import DataFolder
 from headwater.cli.error_output import warn
 from headwater.cli.server_client import ServerClient, configured_server
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.questions.declaring import Question
 
 

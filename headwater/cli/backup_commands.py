@@ -7,7 +7,7 @@ import typer
 
 from headwater.cli.options import SETUP, Data, Json, example
 from headwater.cli.printing import pairs, show
-from headwater.settings import load_settings
+from headwater.operations.settings import load_settings
 
 app = typer.Typer()
 
@@ -19,7 +19,7 @@ def backup(
     as_json: Json = False,
 ) -> None:
     """Back up log and lake consistently while Headwater runs. Contains every event acknowledged before the start."""
-    from headwater.local.backup.backing_up import back_up
+    from headwater.operations.backup.backing_up import back_up
 
     found = back_up(load_settings({"data": data})[0], dest)
     show(found, as_json, lambda: pairs("Backup", found))
@@ -32,7 +32,7 @@ def restore(
     as_json: Json = False,
 ) -> None:
     """Restore a backup into an empty data folder. If the backup is incomplete, list what is missing and stop."""
-    from headwater.local.backup import restoring
+    from headwater.operations.backup import restoring
 
     found = restoring.restore(load_settings({"data": data})[0], src)
     show(found, as_json, lambda: pairs("Restored", found))

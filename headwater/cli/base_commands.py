@@ -9,8 +9,8 @@ from typer.core import TyperGroup
 
 from headwater.cli.options import EVENTS, LINEAGE, OPERATIONS, SETUP, Data, Json, example
 from headwater.cli.printing import show, table
-from headwater.durations import seconds
-from headwater.settings import load_settings
+from headwater.common.durations import seconds
+from headwater.operations.settings import load_settings
 
 NAME, COMPLETE = "headwater", "_HEADWATER_COMPLETE"
 
@@ -70,7 +70,7 @@ def up(
     ] = None,
 ) -> None:
     """Run receiver, parser, API and sinks in the foreground until Ctrl-C."""
-    from headwater.local.up import up as run
+    from headwater.operations.local.up import up as run
 
     overrides = {
         "data": data, "port": port, "host": host, "tick_s": seconds(tick) if tick else None,

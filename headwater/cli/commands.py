@@ -34,13 +34,13 @@ from headwater.cli.options import EVENTS, LINEAGE, SETUP, Data, Json, Key, Serve
 from headwater.cli.printing import show, table
 from headwater.cli.question_commands import option, other_commands
 from headwater.cli.server_client import configured_server
-from headwater.errors import HeadwaterError
-from headwater.extras import extra
+from headwater.common.errors import HeadwaterError
+from headwater.common.extras import extra
+from headwater.common.server_address import LOCAL
+from headwater.operations.settings import Settings, load_settings
 from headwater.questions import declared
 from headwater.questions.declaring import read_as
 from headwater.questions.parameters import At
-from headwater.server_address import LOCAL
-from headwater.settings import Settings, load_settings
 
 app = base_app()
 app.add_typer(event_commands.app)
@@ -75,8 +75,8 @@ def names(
     as_json: Json = False,
 ) -> None:
     """Explain which dataset or job a name refers to, rule by rule. Invalid rule files are reported on stderr."""
+    from headwater.operations.runtime.indexes import open_rules
     from headwater.questions.name_meaning import NamingEvent, explain_job, explain_name
-    from headwater.runtime.indexes import open_rules
 
     if selected_server(server, data):
         with open_answer_source(server, key, data) as source:
@@ -102,9 +102,9 @@ def names(
 
 def _bindings(data: Path | None) -> Any:
     """Return the lookup of symlinks and renames; without a lake, it finds none."""
+    from headwater.operations.runtime.folders import existing_folder
+    from headwater.operations.runtime.indexes import open_view_opener
     from headwater.questions.name_meaning import unbound
-    from headwater.runtime.folders import existing_folder
-    from headwater.runtime.indexes import open_view_opener
 
     settings = _settings({"data": data})
     try:

@@ -16,15 +16,15 @@ from headwater.cli.options import Data, Json, Key, Server, example
 from headwater.cli.printing import CSV, show, table
 from headwater.cli.question_commands import option
 from headwater.cli.text_format import escape
-from headwater.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
-from headwater.contracts.checking import check_contract, check_policies, policy_files
-from headwater.contracts.contract_breaks import Break
-from headwater.contracts.contract_files import contract_paths, read_contract
-from headwater.contracts.contract_versions import contract_changes, next_version
-from headwater.contracts.observed_answers import ObservedAnswers
-from headwater.contracts.odcs_document import document_of
-from headwater.contracts.odcs_text import read_yaml, yaml_of
-from headwater.errors import WrongQuestion, WrongSetting
+from headwater.common.errors import WrongQuestion, WrongSetting
+from headwater.governance.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
+from headwater.governance.contracts.checking import check_contract, check_policies, policy_files
+from headwater.governance.contracts.contract_breaks import Break
+from headwater.governance.contracts.contract_files import contract_paths, read_contract
+from headwater.governance.contracts.contract_versions import contract_changes, next_version
+from headwater.governance.contracts.observed_answers import ObservedAnswers
+from headwater.governance.contracts.odcs_document import document_of
+from headwater.governance.contracts.odcs_text import read_yaml, yaml_of
 from headwater.questions.answers.contract_answers import ContractFacts
 from headwater.questions.declared.contract_questions import contract
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from headwater.cli.error_output import warn
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
+from headwater.operations.runtime.folders import existing_folder
+from headwater.operations.settings import contracts_path, load_settings
 from headwater.questions.declaring import Question
-from headwater.runtime.folders import existing_folder
-from headwater.settings import contracts_path, load_settings
 
 if TYPE_CHECKING:
-    from headwater.access import Caller
     from headwater.api.freshness import FreshnessMeter
-    from headwater.eventlog import Readers
-    from headwater.identity.key_manager import KeyManager
+    from headwater.auth.access import Caller
+    from headwater.auth.key_manager import KeyManager
     from headwater.index.reading.index_search import Search
     from headwater.index.reading.view_opener import RulesInForce, ViewOpener
+    from headwater.intake.event_log import Readers
     from headwater.lake.admin_log import Outcome
     from headwater.lake.bronze_tables import Bronze
     from headwater.lake.delta_table import LakeTable
@@ -37,7 +37,7 @@ class DataFolder:
     @cached_property
     def open_views(self) -> "ViewOpener":
         """Views of lineage. Prints problems of the user's rules."""
-        from headwater.runtime.indexes import open_view_opener
+        from headwater.operations.runtime.indexes import open_view_opener
 
         open_views = open_view_opener(self._settings, self._folder)
         for problem in open_views.rules().problems:
@@ -47,29 +47,29 @@ class DataFolder:
     @cached_property
     def search(self) -> "Search":
         """The search over names."""
-        from headwater.runtime.indexes import open_search
+        from headwater.operations.runtime.indexes import open_search
 
         return open_search(self._settings, self._folder)
 
     @cached_property
     def bronze(self) -> "Bronze":
         """The bronze tables."""
-        from headwater.runtime.storage import open_bronze
+        from headwater.operations.runtime.storage import open_bronze
 
         return open_bronze(self._settings)
 
     @cached_property
     def readers(self) -> "Readers":
         """Readers of the event log, one for each partition."""
-        from headwater.runtime.logs import log_readers
+        from headwater.operations.runtime.logs import log_readers
 
         return log_readers(self._settings, self._folder)
 
     @cached_property
     def freshness(self) -> "FreshnessMeter":
         """The age of events that answers do not include yet. Without a log, no event can be waiting in it."""
-        from headwater.runtime.indexes import open_freshness
-        from headwater.runtime.logs import log_exists
+        from headwater.operations.runtime.indexes import open_freshness
+        from headwater.operations.runtime.logs import log_exists
 
         made = log_exists(self._settings, self._folder)
         return open_freshness(self._settings, self._folder, self.readers if made else tuple)
@@ -77,7 +77,7 @@ class DataFolder:
     @cached_property
     def sinks(self) -> "SinkService":
         """The sinks of `sinks.yml`."""
-        from headwater.runtime.sink_opening import open_sink_service
+        from headwater.operations.runtime.sink_opening import open_sink_service
 
         return open_sink_service(self._settings, self._folder)
 
@@ -89,8 +89,8 @@ class DataFolder:
     @cached_property
     def keys(self) -> "KeyManager":
         """The keys of the settings and of the file of keys."""
-        from headwater.identity.key_manager import KeyManager
-        from headwater.runtime.identities import open_key_file
+        from headwater.auth.key_manager import KeyManager
+        from headwater.operations.runtime.identities import open_key_file
 
         return KeyManager(open_key_file(self._settings), self._settings.keys, self._settings.oidc_issuer)
 
@@ -98,28 +98,28 @@ class DataFolder:
     def admin_log(self) -> "LakeTable":
         """The table with administrative actions."""
         from headwater.lake.admin_log import open_admin_log
-        from headwater.runtime.storage import lake_place
+        from headwater.operations.runtime.storage import lake_place
 
         return open_admin_log(*lake_place(self._settings))
 
     @cached_property
     def caller(self) -> "Caller":
         """The user who runs this command."""
-        from headwater.runtime.identities import local_caller
+        from headwater.operations.runtime.identities import local_caller
 
         return local_caller()
 
     def record(self, action: str, subject: str, outcome: "Outcome" = "done", detail: str = "") -> None:
         """Add a row to the admin log."""
         from headwater.lake.admin_log import Actor
-        from headwater.runtime.identities import open_recorder
+        from headwater.operations.runtime.identities import open_recorder
 
         open_recorder(self._settings)(Actor(self.caller.label, agent="headwater"), action, subject, outcome, detail)
 
     def rules(self) -> "RulesInForce":
         """Return the user's rules without updating the index."""
         from headwater.index.reading.view_opener import ViewOpener
-        from headwater.runtime.indexes import open_index_home, open_rules
+        from headwater.operations.runtime.indexes import open_index_home, open_rules
 
         return ViewOpener(open_index_home(self._folder), open_rules(self._settings)).rules()
 

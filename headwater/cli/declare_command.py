@@ -15,15 +15,15 @@ from headwater.cli.answer_source import AnswerSource, open_answer_source, select
 from headwater.cli.error_output import warn
 from headwater.cli.options import EVENTS, Data, Json, Key, example
 from headwater.cli.printing import show, table
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.server_address import LOCAL
+from headwater.operations.settings import load_settings
 from headwater.questions import declared
-from headwater.server_address import LOCAL
-from headwater.settings import load_settings
 
 if TYPE_CHECKING:
-    from headwater.declarations.declaration import Declaration
-    from headwater.declarations.declaration_file import DeclarationFile
-    from headwater.declarations.declaration_ledger import ActiveDeclaration
+    from headwater.governance.declarations.declaration import Declaration
+    from headwater.governance.declarations.declaration_file import DeclarationFile
+    from headwater.governance.declarations.declaration_ledger import ActiveDeclaration
 
 app = typer.Typer()
 
@@ -62,7 +62,11 @@ def declare(
     as_json: Json = False,
 ) -> None:
     """Declare lineage that no producer reports. Sends only what changed. Without files, list the declarations."""
-    from headwater.declarations.declaration_ledger import check_conflicts, events_to_declare, events_to_withdraw
+    from headwater.governance.declarations.declaration_ledger import (
+        check_conflicts,
+        events_to_declare,
+        events_to_withdraw,
+    )
     from headwater.index.writing.announced_changes import now_text
 
     wanted = _read_declarations(paths or [], prune=prune, powerbi=(workspace, model) if from_powerbi else None)
@@ -103,11 +107,11 @@ class GivenDeclaration(NamedTuple):
 def _read_declarations(
     paths: Sequence[Path], *, prune: bool, powerbi: tuple[str | None, str | None] | None
 ) -> list[GivenDeclaration]:
-    from headwater.declarations.declaration import resolve_declaration
-    from headwater.declarations.declaration_file import read_declaration_file
+    from headwater.governance.declarations.declaration import resolve_declaration
+    from headwater.governance.declarations.declaration_file import read_declaration_file
 
     if powerbi is not None:
-        from headwater.declarations.powerbi.powerbi_files import read_powerbi
+        from headwater.governance.declarations.powerbi.powerbi_files import read_powerbi
 
         read = [(str(path), _read(path)) for each in paths for path in _files(each, (".json", ".csv"))]
         return [
@@ -159,7 +163,7 @@ def _to_withdraw(
 
 def _current_declarations(source: AnswerSource) -> "dict[str, ActiveDeclaration]":
     """Return the declarations in force, by name."""
-    from headwater.declarations.declaration_ledger import FACET, active_declarations
+    from headwater.governance.declarations.declaration_ledger import FACET, active_declarations
 
     items: list[Any] = []
     asked = {"entity": "job", "name": FACET, "limit": "1000"}
@@ -173,8 +177,8 @@ def _current_declarations(source: AnswerSource) -> "dict[str, ActiveDeclaration]
 
 def _send(bodies: list[bytes], url: str | None, key: str | None, data: Path | None, source: AnswerSource) -> None:
     """Send events, and return when answers include them."""
-    from headwater.local.offline_ingest import ingest_offline
-    from headwater.local.send import send_bodies
+    from headwater.operations.local.offline_ingest import ingest_offline
+    from headwater.operations.local.send import send_bodies
 
     if url is None:
         ingest_offline(load_settings({"data": data})[0], bodies)

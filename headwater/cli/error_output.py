@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.cli.text_format import escape
-from headwater.errors import Behind, GiveUp, HeadwaterError, InvalidEvent, NotKnown, ServerRefusal, WrongQuestion
+from headwater.common.errors import Behind, GiveUp, HeadwaterError, InvalidEvent, NotKnown, ServerRefusal, WrongQuestion
 
 
 def print_failure(error: Exception, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from headwater.cli.options import EVENTS, OPERATIONS, Data, Json, Key, Server, e
 from headwater.cli.printing import Arguments, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import command, option
 from headwater.cli.server_client import configured_server
-from headwater.server_address import LOCAL
+from headwater.common.server_address import LOCAL
 
 app = typer.Typer()
 
@@ -27,7 +27,7 @@ def send(
     as_json: Json = False,
 ) -> None:
     """Send all events of files, even if they were sent before. `ingest` sends only new events."""
-    from headwater.local.send import send_files
+    from headwater.operations.local.send import send_files
 
     outcome = send_files(files, to, key, progress=not as_json)
     show(outcome, as_json, lambda: pairs("Sent", outcome))
@@ -61,7 +61,7 @@ def rejected(
     as_json: Json = False,
 ) -> None:
     """List acknowledged events that could not be stored, with reasons, or send them again."""
-    from headwater.local.send import send_bodies
+    from headwater.operations.local.send import send_bodies
 
     question, title, columns = _REJECTED[index]
     with open_answer_source(server, key, data) as source:

@@ -10,7 +10,7 @@ import typer
 from headwater.cli.fabric_deploy_command import check, deploy
 from headwater.cli.fabric_options import Api, Data, Json, Schema, WorkspaceId, as_id, lake_shortcuts
 from headwater.cli.printing import show, table
-from headwater.settings import load_settings
+from headwater.operations.settings import load_settings
 
 app = typer.Typer(help="Headwater in a workspace of Microsoft Fabric.", no_args_is_help=True)
 
@@ -35,8 +35,8 @@ def shortcut(
 
     Run the command again after a change of rules or an upgrade. Until then, the shortcuts show the previous tables.
     """
-    from headwater.fabric.rest import shortcut_url
-    from headwater.runtime.workspaces import open_fabric
+    from headwater.operations.fabric.rest import shortcut_url
+    from headwater.operations.runtime.workspaces import open_fabric
 
     settings = load_settings({"data": data})[0]
     _, found = lake_shortcuts(settings, schema)

@@ -22,12 +22,12 @@ from headwater.cli.fabric_options import (
 )
 from headwater.cli.option_groups import with_options
 from headwater.cli.printing import CSV, show, table
-from headwater.errors import HeadwaterError, WrongSetting
-from headwater.settings import Settings, load_settings
+from headwater.common.errors import HeadwaterError, WrongSetting
+from headwater.operations.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from headwater.fabric.deployment import WorkspacePlan
-    from headwater.fabric.steps import StepResult, WorkspaceStep
+    from headwater.operations.fabric.deployment import WorkspacePlan
+    from headwater.operations.fabric.steps import StepResult, WorkspaceStep
 
 WRITE_KEY = "HEADWATER_WRITE_KEY"
 
@@ -84,7 +84,7 @@ def deploy(asked: WorkspaceOptions) -> None:
     the wheel, the notebooks, the pipeline Refresh and its schedule. The key of the listener comes from the variable
     HEADWATER_WRITE_KEY, else from the secret headwater-write in the key vault.
     """
-    from headwater.fabric.steps import deploy as put
+    from headwater.operations.fabric.steps import deploy as put
 
     done = _run_steps(asked, lambda steps: _with_progress(put(steps), asked.as_json))
     if not (asked.as_json or CSV.get()) and all(each.state == "unchanged" for each in done):
@@ -98,7 +98,7 @@ def check(asked: WorkspaceOptions) -> None:
     To test write access through the shortcuts, it writes an empty file to silver and to gold and deletes both. It
     changes nothing else. Exits with 1 if something is missing or differs.
     """
-    from headwater.fabric.steps import check_steps
+    from headwater.operations.fabric.steps import check_steps
 
     if any(each.state != "there" for each in _run_steps(asked, check_steps)):
         raise typer.Exit(1)
@@ -107,9 +107,9 @@ def check(asked: WorkspaceOptions) -> None:
 def _run_steps(
     asked: WorkspaceOptions, run: "Callable[[Iterable[WorkspaceStep]], Iterable[StepResult]]"
 ) -> "list[StepResult]":
-    from headwater.fabric.deployment import steps
-    from headwater.fabric.rest import OPERATION_S
-    from headwater.runtime.workspaces import open_fabric
+    from headwater.operations.fabric.deployment import steps
+    from headwater.operations.fabric.rest import OPERATION_S
+    from headwater.operations.runtime.workspaces import open_fabric
 
     settings = load_settings({"data": asked.data})[0]
     wanted = _workspace_plan(settings, asked)
@@ -121,8 +121,8 @@ def _run_steps(
 
 
 def _workspace_plan(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePlan":
-    from headwater.fabric.deployment import WorkspacePlan
-    from headwater.fabric.items import read_items
+    from headwater.operations.fabric.deployment import WorkspacePlan
+    from headwater.operations.fabric.items import read_items
 
     read_items(asked.items)  # report errors on this machine before Azure asks the user to sign in
     lake, shortcuts = lake_shortcuts(settings, asked.schema)
@@ -135,8 +135,8 @@ def _workspace_plan(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePl
 
 def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> dict[str, str]:
     """Return the values of `parameter.yml` that Fabric cannot provide."""
-    from headwater.eventlog.azure_log_lines import silence_sdk
-    from headwater.runtime.sink_opening import open_secrets
+    from headwater.intake.event_log.azure_log_lines import silence_sdk
+    from headwater.operations.runtime.sink_opening import open_secrets
     from headwater.sinks.contract.sink_options import SecretLocation
 
     key = os.environ.get(WRITE_KEY)

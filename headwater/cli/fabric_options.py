@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.settings import Settings
+from headwater.operations.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
+    from headwater.operations.fabric.shortcuts import Shortcut, ShortcutPlace
 
 _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ADDRESS = re.compile(
@@ -54,9 +54,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def lake_shortcuts(settings: Settings, schema: str | None) -> "tuple[ShortcutPlace, list[Shortcut]]":
     """Return the location of the lake and the shortcuts to it. Warns about layers that do not exist yet."""
-    from headwater.fabric.shortcuts import LAYERS, shortcut_place, shortcuts
     from headwater.lake.generations import generation_in_force
-    from headwater.runtime.storage import lake_place
+    from headwater.operations.fabric.shortcuts import LAYERS, shortcut_place, shortcuts
+    from headwater.operations.runtime.storage import lake_place
 
     lake, options = lake_place(settings)
     place = shortcut_place(lake)

@@ -7,8 +7,8 @@ import typer
 
 from headwater.cli.options import SETUP, Data, Json, example
 from headwater.cli.printing import pairs, show
-from headwater.errors import WrongSetting
-from headwater.settings import load_settings
+from headwater.common.errors import WrongSetting
+from headwater.operations.settings import load_settings
 
 app = typer.Typer()
 
@@ -34,9 +34,9 @@ def forget(
 
     Deletes every event that contains the data. Then searches all files, and exits with 1 if it still finds the data.
     """
-    from headwater.local.forgetting.forget_targets import ForgetTarget, NameTarget, TextTarget
-    from headwater.local.forgetting.one_request import Forgetting
-    from headwater.runtime.indexes import open_rules
+    from headwater.operations.erasure.forget_targets import ForgetTarget, NameTarget, TextTarget
+    from headwater.operations.erasure.one_request import Forgetting
+    from headwater.operations.runtime.indexes import open_rules
 
     settings = load_settings({"data": data})[0]
     asked = [each is not None for each in (namespace, run, text)]

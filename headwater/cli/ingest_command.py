@@ -13,12 +13,12 @@ import typer
 
 from headwater.cli.options import EVENTS, Json, example
 from headwater.cli.printing import pairs, show
-from headwater.durations import read_since, seconds
-from headwater.server_address import LOCAL
-from headwater.settings import Settings, load_settings
+from headwater.common.durations import read_since, seconds
+from headwater.common.server_address import LOCAL
+from headwater.operations.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from headwater.file_intake.file_taking import Intake
+    from headwater.intake.files.file_taking import Intake
 
 app = typer.Typer()
 
@@ -53,14 +53,14 @@ def ingest(
     Reads NDJSON (including growing and rotated files), single events, arrays, gzip, and Avro of Event Hubs Capture.
     Exits with 1 if a line is not an event, the server rejects an event, or a symlink leads out of its folder.
     """
-    from headwater.file_intake.batch_sending import BatchSender, open_receiver
-    from headwater.file_intake.confirmation import ask_log_age_s, in_bronze_us
-    from headwater.file_intake.file_taking import FileTaker
-    from headwater.file_intake.sources.source_registry import open_source
-    from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
-    from headwater.local.child_process import retry_while_disk_full
-    from headwater.local.file_ingest import PATIENCE_S, IngestOptions, ingest_files
-    from headwater.runtime.storage import resolve_secrets
+    from headwater.intake.files.batch_sending import BatchSender, open_receiver
+    from headwater.intake.files.confirmation import ask_log_age_s, in_bronze_us
+    from headwater.intake.files.file_taking import FileTaker
+    from headwater.intake.files.sources.source_registry import open_source
+    from headwater.intake.files.taken_ledger import TakenLedger, ledger_path
+    from headwater.operations.local.child_process import retry_while_disk_full
+    from headwater.operations.local.file_ingest import PATIENCE_S, IngestOptions, ingest_files
+    from headwater.operations.runtime.storage import resolve_secrets
 
     settings = load_settings({})[0]
     orders = IngestOptions(read_since(since), seconds(keep) if keep else None, follow)
@@ -92,7 +92,7 @@ def _default_state() -> Path:
 
 def _claims(settings: Settings) -> Callable[[bytes], bytes]:
     """Return the reader of claims: large bodies that records of our own event hub refer to. Opens storage lazily."""
-    from headwater.runtime.storage import open_claims
+    from headwater.operations.runtime.storage import open_claims
 
     return lambda key: open_claims(settings).get(key)
 

@@ -13,12 +13,12 @@ from headwater.cli.answer_source import open_answer_source
 from headwater.cli.options import LINEAGE, Data, Json, Key, Server, example
 from headwater.cli.printing import CSV, ITSELF, Arguments, listed, pairs, show, table
 from headwater.cli.question_commands import command, option
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
+from headwater.operations.settings import load_settings
 from headwater.questions import declared
 from headwater.questions.composed import list_page
 from headwater.questions.declaring import read_given
 from headwater.questions.exposure import ONCE_EXPOSED, TAGGED
-from headwater.settings import load_settings
 
 app = typer.Typer()
 
@@ -199,8 +199,8 @@ def diff(
     data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare the lineage of two files of events, or of two points in time. Exits with 1 if lineage was lost."""
+    from headwater.operations.runtime.indexes import open_rules
     from headwater.questions.file_differences import difference_of_files
-    from headwater.runtime.indexes import open_rules
 
     page = {"text": text, "sort": sort, "cursor": cursor, "limit": limit}
     if before and after:

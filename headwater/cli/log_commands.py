@@ -7,7 +7,7 @@ import typer
 from headwater.cli.data_folder import DataFolder
 from headwater.cli.options import Data, Json
 from headwater.cli.printing import pairs, show, table
-from headwater.settings import load_settings
+from headwater.operations.settings import load_settings
 
 app = typer.Typer(help="Show the event log, or start a new epoch of it.", no_args_is_help=True)
 
@@ -36,7 +36,7 @@ def log_new_epoch(
     The writer parses the whole log again. It counts events that the lake already contains as duplicates.
     """
     from headwater.lake.ownership import ROUTES
-    from headwater.local.log_epochs import begin_epoch
+    from headwater.operations.local.log_epochs import begin_epoch
 
     found = begin_epoch(load_settings({"data": data})[0], ROUTES[route])
     show(found, as_json, lambda: pairs("New epoch", found))

@@ -14,10 +14,10 @@ from headwater.api import api_routes
 from headwater.cli.answer_source import open_answer_source
 from headwater.cli.options import LINEAGE, Data, Json, Key, Server, example
 from headwater.cli.printing import show, table
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 
 if TYPE_CHECKING:
-    from headwater.planning.planned_schema import PlannedSchema
+    from headwater.governance.planning.planned_schema import PlannedSchema
 
 app = typer.Typer()
 
@@ -64,11 +64,11 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Predict what a change breaks: downstream columns, jobs, consumers, contracts. Exits with 1 if anything breaks."""
-    from headwater.planning.plan_findings import plan_findings
-    from headwater.planning.plan_markdown import plan_markdown
-    from headwater.planning.planned_schema import PlannedSchema
-    from headwater.planning.present_tables import PresentTables
-    from headwater.planning.promised_columns import read_promised_columns
+    from headwater.governance.planning.plan_findings import plan_findings
+    from headwater.governance.planning.plan_markdown import plan_markdown
+    from headwater.governance.planning.planned_schema import PlannedSchema
+    from headwater.governance.planning.present_tables import PresentTables
+    from headwater.governance.planning.promised_columns import read_promised_columns
 
     questions = {each.path: each for each in api_routes.ROUTES}
     with open_answer_source(server, key, data) as source:
@@ -103,9 +103,9 @@ def plan(
 
 def _apply_change(change: str, dialect: str | None, schema: "PlannedSchema") -> str | None:
     """Apply the changes of a file or statement to a schema. Returns the SQL dialect, None for YAML."""
-    from headwater.planning.dbt_manifest import apply_manifest, dialect_of, is_manifest
-    from headwater.planning.listed_changes import apply_yaml
-    from headwater.planning.sql_changes import DIALECTS, apply_sql
+    from headwater.governance.planning.dbt_manifest import apply_manifest, dialect_of, is_manifest
+    from headwater.governance.planning.listed_changes import apply_yaml
+    from headwater.governance.planning.sql_changes import DIALECTS, apply_sql
 
     if dialect is not None and dialect not in DIALECTS:
         raise WrongSetting(f"--dialect {dialect!r} is not known. Write one of {', '.join(DIALECTS)}.")
@@ -148,7 +148,7 @@ def _title(counts: Counter[str], unread: int) -> str:
 
 
 def _row(finding: Any) -> dict[str, Any]:
-    from headwater.planning.plan_markdown import change_text, column_text
+    from headwater.governance.planning.plan_markdown import change_text, column_text
 
     return {
         "outcome": finding.outcome,

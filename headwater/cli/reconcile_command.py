@@ -15,18 +15,18 @@ from headwater.api import api_routes
 from headwater.cli.answer_source import open_answer_source, selected_server
 from headwater.cli.options import OPERATIONS, Data, Json, Key, Server, example
 from headwater.cli.printing import show, table
-from headwater.durations import seconds
-from headwater.errors import WrongSetting
-from headwater.local.send import send_bodies
+from headwater.common.durations import seconds
+from headwater.common.errors import WrongSetting
+from headwater.governance.reconcile.comparison import Ask, dataset_of, findings, request_reported, write_proofs
+from headwater.governance.reconcile.finding_event import finding_event, proof_events
+from headwater.governance.reconcile.histories.history_entry import HistorySpan, deduplicate
+from headwater.operations.local.send import send_bodies
+from headwater.operations.runtime.storage import remote_options
+from headwater.operations.runtime.workspaces import fabric_access
+from headwater.operations.settings import Settings, load_settings
 from headwater.questions import parameters as p
 from headwater.questions.answers.report_answers import Finding, FindingKind, ReportedRuns
 from headwater.questions.declaring import read_as
-from headwater.reconcile.comparison import Ask, dataset_of, findings, request_reported, write_proofs
-from headwater.reconcile.finding_event import finding_event, proof_events
-from headwater.reconcile.histories.history_entry import HistorySpan, deduplicate
-from headwater.runtime.storage import remote_options
-from headwater.runtime.workspaces import fabric_access
-from headwater.settings import Settings, load_settings
 
 app = typer.Typer()
 
@@ -75,9 +75,9 @@ def reconcile(
     as_json: Json = False,
 ) -> None:
     """Compare job history and Delta commits with the received runs. Exits with 1 if any of them reported no lineage."""
-    from headwater.reconcile.histories.history_registry import read_history
-    from headwater.reconcile.joining.history_join import WaitTimes
-    from headwater.reconcile.table_commits import committed_tables
+    from headwater.governance.reconcile.histories.history_registry import read_history
+    from headwater.governance.reconcile.joining.history_join import WaitTimes
+    from headwater.governance.reconcile.table_commits import committed_tables
 
     if not history and not tables:
         raise WrongSetting(

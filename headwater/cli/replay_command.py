@@ -7,12 +7,12 @@ import typer
 
 from headwater.cli.options import EVENTS, Data, Json, example
 from headwater.cli.printing import pairs, show
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
+from headwater.operations.runtime.folders import existing_folder, folder_lock
+from headwater.operations.runtime.sink_opening import open_replay
+from headwater.operations.settings import load_settings
 from headwater.questions import parameters as p
 from headwater.questions.declaring import read_as
-from headwater.runtime.folders import existing_folder, folder_lock
-from headwater.runtime.sink_opening import open_replay
-from headwater.settings import load_settings
 
 if TYPE_CHECKING:
     from headwater.sinks.operating.sink_replay import Replay

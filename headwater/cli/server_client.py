@@ -11,10 +11,10 @@ import httpx
 import msgspec
 
 from headwater.api.api_routes import BASE
-from headwater.errors import HeadwaterError, Retry, ServerRefusal, WrongQuestion, WrongSetting
+from headwater.common.errors import HeadwaterError, Retry, ServerRefusal, WrongQuestion, WrongSetting
+from headwater.common.http_connection import ssl_context
+from headwater.common.server_address import LOCAL, server_address
 from headwater.questions.declaring import Question
-from headwater.server_address import LOCAL, server_address
-from headwater.sinks.connecting.persistent_connection import ssl_context
 
 RETRY_FOR_S = 10.0
 """How long to retry while the server answers 503 with a Retry-After header."""

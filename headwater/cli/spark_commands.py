@@ -11,10 +11,10 @@ import typer
 from headwater.cli.printing import pairs, show
 from headwater.cli.spark_ingest_command import ingest
 from headwater.cli.stream_command import stream
-from headwater.durations import seconds
-from headwater.errors import WrongSetting
+from headwater.common.durations import seconds
+from headwater.common.errors import WrongSetting
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.settings import load_settings
+from headwater.operations.settings import load_settings
 
 app = typer.Typer(help="Build the tables for notebooks and Fabric, with Spark on this machine.", no_args_is_help=True)
 
@@ -40,8 +40,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def refresh(data: Data = None, rebuild: Rebuild = False, every: Every = None, as_json: Json = False) -> None:
     """Update silver (runs, jobs, datasets, facets) and gold (edges over time, answers, run health) with new events."""
     from headwater.lake.gold_pass import is_refreshed
-    from headwater.runtime.folders import existing_folder
-    from headwater.runtime.private import private_spark_options
+    from headwater.operations.runtime.folders import existing_folder
+    from headwater.operations.runtime.private import private_spark_options
     from headwater.spark.session import LASTING, local_session
 
     if rebuild and every is not None:
@@ -73,7 +73,7 @@ def _print(events: int, took_s: float, lake: str, as_json: bool) -> None:
 
 
 def _rules(settings: Any) -> UserRules:
-    from headwater.runtime.indexes import open_rules
+    from headwater.operations.runtime.indexes import open_rules
 
     files = open_rules(settings)
     rules = files.current()

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from headwater.cli.printing import pairs, show
-from headwater.durations import read_since, seconds
-from headwater.errors import WrongSetting
-from headwater.settings import load_settings
+from headwater.common.durations import read_since, seconds
+from headwater.common.errors import WrongSetting
+from headwater.operations.settings import load_settings
 
 
 def ingest(
@@ -36,9 +36,9 @@ def ingest(
     """Load new events into bronze. Events that the lake already contains are counted as duplicates."""
     from rich.console import Console
 
-    from headwater.runtime.folders import existing_folder
-    from headwater.runtime.private import private_spark_options
-    from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder
+    from headwater.operations.runtime.folders import existing_folder
+    from headwater.operations.runtime.private import private_spark_options
+    from headwater.operations.runtime.storage import claims_folder, is_lake_remote, lake_folder
     from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from headwater.cli.printing import pairs, show
-from headwater.durations import seconds
-from headwater.errors import WrongSetting
-from headwater.settings import load_settings
+from headwater.common.durations import seconds
+from headwater.common.errors import WrongSetting
+from headwater.operations.settings import load_settings
 
 
 def stream(
@@ -26,11 +26,11 @@ def stream(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Parse the Kafka topic of the settings into bronze. Use it if one parser is too slow."""
-    from headwater.eventlog.kafka_kind import kafka_address
-    from headwater.extras import extra
-    from headwater.runtime.folders import prepare_folder
-    from headwater.runtime.private import private_spark_options
-    from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder
+    from headwater.common.extras import extra
+    from headwater.intake.event_log.kafka_kind import kafka_address
+    from headwater.operations.runtime.folders import prepare_folder
+    from headwater.operations.runtime.private import private_spark_options
+    from headwater.operations.runtime.storage import claims_folder, is_lake_remote, lake_folder
     from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})

@@ -17,9 +17,9 @@ from headwater.cli.error_output import warn
 from headwater.cli.options import OPERATIONS, Json, Key, Server, example
 from headwater.cli.server_client import ServerClient, configured_server
 from headwater.cli.text_format import as_text, dataset_text, escape
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
+from headwater.common.server_address import LOCAL
 from headwater.questions import declared
-from headwater.server_address import LOCAL
 
 app = typer.Typer()
 

@@ -6,7 +6,7 @@ run in other threads. The thread clock works in both, and ignores the work of ot
 
 import time
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 
 RECORD_CPU_S = 5.0
 TOO_SLOW = "too_slow"

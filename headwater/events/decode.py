@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 
 MAX_NESTING = 512
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.decode import check_nesting, repair_surrogates
 
 Kind = Literal["RUN", "JOB", "DATASET"]

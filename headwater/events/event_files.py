@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from headwater.errors import InvalidEvent, WrongSetting
+from headwater.common.errors import InvalidEvent, WrongSetting
 from headwater.events.core_part import event_kind
 from headwater.events.decode import repair_surrogates
 from headwater.events.event_json import decode_event

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.decode import decode
 from headwater.events.envelope import check_utf8
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.body_reader import BodyReader
 from headwater.events.cpu_budget import RECORD_CPU_S, CpuBudget
 from headwater.events.decode import decode, repeats_keys

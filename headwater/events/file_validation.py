@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.event_files import LONGEST_LINE, EventText, read_event_texts
 from headwater.events.event_json import decode_event
 from headwater.events.problems import Problem

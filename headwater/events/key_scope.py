@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.event import Event, UsedDataset
 
 EVERY = "*"

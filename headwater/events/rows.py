@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.column_lineage_facet import lineage_rows, read_column_lineage
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event, EventShape

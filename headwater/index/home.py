@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from headwater.errors import HeadwaterError, IndexUnreadable, LakeUnavailable, NotBuilt
+from headwater.common.errors import HeadwaterError, IndexUnreadable, LakeUnavailable, NotBuilt
 from headwater.index.stored.damage import DamageCheck, may_pass
 from headwater.index.stored.database import FORMAT, remove
 from headwater.lineage.names.canonical_names import NameRules

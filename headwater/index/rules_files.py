@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.name_metadata import MetadataRow, metadata_rows, read_metadata
 from headwater.lineage.rules.shown_rules import read_links, read_system

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal, NamedTuple
 
+from headwater.common.paging import ListPage, ResultPage
 from headwater.events.redaction_rules import redact_text
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.row_pages import by_text, by_time, row_list, rows_page
-from headwater.paging import ListPage, ResultPage
 from headwater.tables import ADMIN_LOG
 
 Outcome = Literal["done", "refused", "failed"]

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from headwater.common.garbage_collection import gc_paused
 from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.events.stored_cells import SENT, StoredHead, sent_of
 from headwater.events.times import AHEAD_US
-from headwater.garbage_collection import gc_paused
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.event_order import EVENT_US, ORDER
 from headwater.lake.query_rows import QueryRows

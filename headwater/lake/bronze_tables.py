@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from headwater.common.failpoints import reach
 from headwater.events.position import Source
 from headwater.events.rows import Row
-from headwater.failpoints import reach
 from headwater.lake.delta_table import Beside, LakeTable
 from headwater.lake.ownership import EPOCH, OWNER, PAST, check_owner, creation_properties
 from headwater.lake.query_rows import QueryRows

@@ -21,7 +21,7 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.lake.new_columns import add_columns, columns
 from headwater.lake.open_table import REOPEN_AFTER, OpenTable
 from headwater.lake.query_rows import panics_refused, query

@@ -17,8 +17,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from headwater.atomic_files import atomic_write
-from headwater.errors import LakeUnavailable
+from headwater.common.atomic_files import atomic_write
+from headwater.common.errors import LakeUnavailable
 
 _CHUNK = 1 << 20
 _LOG = "_delta_log"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.generations import generation_in_force

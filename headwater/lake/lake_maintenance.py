@@ -7,12 +7,12 @@ from typing import Protocol
 
 from deltalake.exceptions import DeltaError
 
-from headwater.errors import LakeUnavailable
-from headwater.failpoints import reach
+from headwater.common.errors import LakeUnavailable
+from headwater.common.failpoints import reach
+from headwater.common.storage_faults import explain, transient_faults_as_retry
 from headwater.lake.delta_table import WRITER, LakeTable
 from headwater.lake.half_written import remove_half_written
 from headwater.lake.query_rows import panics_refused
-from headwater.storage_faults import explain, transient_faults_as_retry
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, UnknownConfigurationKeyError
 from obstore.store import LocalStore, from_url
 
-from headwater.errors import LakeUnavailable
-from headwater.storage_faults import explain
-from headwater.storage_options import check_options, option_seconds
+from headwater.common.errors import LakeUnavailable
+from headwater.common.storage_faults import explain
+from headwater.common.storage_options import check_options, option_seconds
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ from typing import TypeVar
 from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from headwater.errors import GiveUp, LakeUnavailable
+from headwater.common.errors import GiveUp, LakeUnavailable
+from headwater.common.storage_faults import explain, is_transient
 from headwater.lake.file_checksums import DamagedFile, FileChecksums
 from headwater.lake.query_rows import QueryRows, panics_refused, query
-from headwater.storage_faults import explain, is_transient
 from headwater.tables import Table
 
 T = TypeVar("T")

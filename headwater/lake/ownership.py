@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.events.position import Source
 from headwater.tables import Table
 

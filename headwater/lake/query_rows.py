@@ -8,9 +8,9 @@ from arro3.core import ChunkedArray, RecordBatchReader
 from arro3.core import Table as ArrowTable
 from deltalake import DeltaTable, QueryBuilder
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
+from headwater.common.storage_faults import explain
 from headwater.lake.new_columns import columns, with_nulls
-from headwater.storage_faults import explain
 from headwater.tables import Table
 from headwater.tables.shared_columns import POSITION
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from headwater.common.paging import Cell, ListOrder, ListPage, PageOrder, ResultPage, wrong_cursor
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.sql_words import quoted
-from headwater.paging import Cell, ListOrder, ListPage, PageOrder, ResultPage, wrong_cursor
 
 _FIRST = -(1 << 63)
 

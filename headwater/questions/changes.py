@@ -3,12 +3,12 @@
 from collections import Counter
 from typing import NamedTuple
 
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
+from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.runs.job_identity import run_id_of
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.list_answers import ChangedThing, ChangeItem, Changes, ChangeWord
 from headwater.questions.change_cache import cached_changes

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple, NewType, get_args
 
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
+from headwater.common.paging import ListPage
 from headwater.lineage.edges.origins import ORIGINS, Origin
 from headwater.lineage.time.as_of import AsOf
 from headwater.lineage.time.whole_rewrites import DAY_US
 from headwater.lineage.walks.walk import Mode
-from headwater.paging import ListPage
 from headwater.questions import parameters as p
 from headwater.questions.declaring import composed
 from headwater.questions.subjects import Bounds, Subject

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Callable
 
+from headwater.common.paging import ListPage, RowOrder
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
 
 COVERED = "column lineage"

@@ -20,13 +20,13 @@ from typing import (
     get_type_hints,
 )
 
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
 from headwater.questions.answers.answer_parts import AnswerStruct
 from headwater.questions.display_names import display_datasets, names_datasets
 from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, read_moment
 
 if TYPE_CHECKING:
-    from headwater.access import Role  # imports pydantic, which clusters provide in another version
+    from headwater.auth.access import Role  # imports pydantic, which clusters provide in another version
 
 Values = Mapping[str, str | Sequence[str]]
 """Values of a request by their HTTP names; empty ones count as missing."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from headwater.common.paging import ListPage, RowOrder
 from headwater.lineage.edges.schema_columns import parents
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job
 from headwater.questions.answers.lineage_answers import Diff, DiffItem
 

@@ -1,6 +1,6 @@
 """The question `edge`: the jobs and runs that make an edge."""
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
 from headwater.events.times import iso
 from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.run_edges import Edge, OutputLineage

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
+from headwater.common.paging import Cell, ListPage, RowOrder, SortedRow
 from headwater.events.times import iso
 from headwater.index.reading.job_names import original_names
 from headwater.index.reading.listed_runs import LOST, ListedRun, RunsAsked, listed_runs
@@ -12,7 +13,6 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.runs.lost_runs import is_lost
 from headwater.lineage.runs.run_facts import duration_us
-from headwater.paging import Cell, ListPage, RowOrder, SortedRow
 from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.thing_answers import (

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from msgspec import UNSET, structs
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
+from headwater.common.nearest_names import NEAREST, nearest
+from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
 from headwater.lineage.edges.current_candidates import SILENT
 from headwater.lineage.names.dataset_history import EVER_US
@@ -20,8 +22,6 @@ from headwater.lineage.walks.exposed_until import Writes
 from headwater.lineage.walks.masking_surface import Surfaced, surface_with_rows
 from headwater.lineage.walks.tagged_columns import tagged_columns, tagged_until
 from headwater.lineage.walks.wave import Hit
-from headwater.nearest_names import NEAREST, nearest
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
 from headwater.questions.column_converter import ColumnConverter

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from headwater.common.paging import ListPage, RowOrder
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.events.times import iso
@@ -12,7 +13,6 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_facets
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.list_answers import FacetItem, Facets
 
 MAX_EVENTS = 5_000

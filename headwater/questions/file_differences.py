@@ -4,7 +4,8 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from headwater.errors import InvalidEvent, WrongQuestion
+from headwater.common.errors import InvalidEvent, WrongQuestion
+from headwater.common.paging import ListPage
 from headwater.events.event_files import read_event_texts
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.facet_contents import ContentsInMemory
@@ -12,7 +13,6 @@ from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import facts_reader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
-from headwater.paging import ListPage
 from headwater.questions.answers.lineage_answers import Diff
 from headwater.questions.differences import difference
 

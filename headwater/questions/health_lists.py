@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import count
 from operator import attrgetter
 
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.live_graph import LiveGraph

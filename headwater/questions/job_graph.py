@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Ancestor, Fold, Granularity
 from headwater.lineage.time.counted_edges import CountedEdges

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, NewType
 
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
 from headwater.events.times import parse_time
 
 Microseconds = NewType("Microseconds", int)

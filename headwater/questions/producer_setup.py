@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
 from headwater.questions.answers.list_answers import ProducerSetup, ProducerSetups
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
+from headwater.common.paging import ListPage, RowOrder
 from headwater.events.decode import decode
 from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.reported_events import newest_job_bodies
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.report_answers import Comparison, Finding, FindingKind, SavedFinding, Unreported
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
+from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.search_file import KINDS, SearchHit
 from headwater.lineage.names.dataset_name import Name
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from headwater.errors import NeverWritten, NotKnown, WrongQuestion
+from headwater.common.errors import NeverWritten, NotKnown, WrongQuestion
+from headwater.common.nearest_names import NEAREST, nearest
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
 from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_sql, without_quotes
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.nearest_names import NEAREST, nearest
 from headwater.questions.removed_events import removal_note
 
 _MAX_NAMED = 20

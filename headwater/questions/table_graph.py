@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import get_args
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
+from headwater.common.nearest_names import nearest
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.nearest_names import nearest
 from headwater.questions.answers.picture_answers import GraphAnswer, GraphEdge, GraphNode, Kind, Level
 
 _LEVELS = get_args(Level)

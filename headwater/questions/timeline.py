@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
 from headwater.index.reading.run_history import LOOKED_AT, RunHistory
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
@@ -12,7 +13,6 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.lineage_answers import Timeline, TimelineItem
 from headwater.questions.conversions import shown_column

@@ -7,6 +7,7 @@ from typing import get_args
 
 from msgspec import UNSET
 
+from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
 from headwater.lineage.edges.accounting import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
@@ -23,7 +24,6 @@ from headwater.lineage.walks.column_verdicts import (
     column_verdicts,
     only_shows,
 )
-from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Job, JobUnread
 from headwater.questions.answers.column_answers import (
     DatasetReaders,

@@ -15,8 +15,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.durations import seconds
-from headwater.errors import WrongSetting
+from headwater.common.durations import seconds
+from headwater.common.errors import WrongSetting
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.name_metadata import read_metadata
 from headwater.lineage.rules.user_rules import UserRules

@@ -10,7 +10,7 @@ import httpx
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 from headwater.questions.producer_setup import AUTH_KEY, arrival_event
 
 _LOOK_S = 1.0

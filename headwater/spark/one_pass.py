@@ -19,7 +19,7 @@ from uuid import uuid4
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.tables.last_pass import REFRESH_FOLDER
 

@@ -12,8 +12,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.failpoints import reach
+from headwater.common.errors import LakeUnavailable, WrongSetting
+from headwater.common.failpoints import reach
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.layer_maintenance import maintain
 from headwater.spark.delta.spark_delta import CHECK, TableFolder, settings, together

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headwater.errors import Retry
+from headwater.common.errors import Retry
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.delta.versions import is_followed, newest

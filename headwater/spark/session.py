@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headwater.errors import WrongSetting
-from headwater.extras import extra
+from headwater.common.errors import WrongSetting
+from headwater.common.extras import extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from headwater.durations import seconds
-from headwater.extras import extra
+from headwater.common.durations import seconds
+from headwater.common.extras import extra
 
 with extra("kafka"):
-    from headwater.eventlog.kafka_clients import KafkaAddress
+    from headwater.intake.event_log.kafka_clients import KafkaAddress
     from headwater.spark.bronze.topic_stream import BATCH_EVENTS, TopicStream, run
 
 

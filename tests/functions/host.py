@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from headwater.eventlog import LoggedRecord
+from headwater.intake.event_log import LoggedRecord
 from tests.hub_server import Stored
 from tools.function_zip import write_package
 from tools.functions_env import environment

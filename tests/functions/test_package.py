@@ -11,7 +11,11 @@ import pytest
 from tools.function_zip import ROOT, imports, receiver_shipped, shipped, write_package, write_receiver
 
 SHIPPED = shipped()
-NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.", "headwater.sinks.operating.sink_replay")
+NEVER_OPENED = (
+    "headwater.intake.event_log.kafka",
+    "headwater.operations.fabric.",
+    "headwater.sinks.operating.sink_replay",
+)
 """Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
 NOT_INSTALLED = {"botocore", "confluent-kafka", "google-auth"}
 """Of sinks of the type `kafka`, into DataHub's topic, at AWS or Google, which say so: whoever wants one adds it."""
@@ -48,8 +52,8 @@ def test_every_module_that_is_imported_is_shipped() -> None:
 def test_only_the_app_and_its_package_are_shipped() -> None:
     tops = {name.partition("/")[0] for name in SHIPPED}
     assert tops == {"function_app.py", "host.json", "requirements.txt", "LICENSE", "functions", "headwater"}
-    assert "headwater/web/assets/index.html" in SHIPPED
-    assert not [name for name in SHIPPED if name.startswith(("headwater/cli/", "headwater/local/"))]
+    assert "headwater/api/web/assets/index.html" in SHIPPED
+    assert not [name for name in SHIPPED if name.startswith(("headwater/cli/", "headwater/operations/local/"))]
 
 
 @pytest.mark.slow

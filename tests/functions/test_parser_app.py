@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.ownership import OWNER, ROUTES
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.storage import open_claims
+from headwater.operations.runtime.storage import open_claims
 from tests.functions.host import App, running
 from tests.made_events import body, run_event
 from tests.parsing import World

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from headwater.errors import LogUnavailable
+from headwater.common.errors import LogUnavailable
+from headwater.intake.parser.partitions import Partition, Partitions
 from headwater.lake.attempts import MAX_DEATHS, Attempts
-from headwater.parser.partitions import Partition, Partitions
-from headwater.runtime.parser_trouble import ParserTrouble
-from headwater.runtime.station_troubles import station_troubles
+from headwater.operations.runtime.parser_trouble import ParserTrouble
+from headwater.operations.runtime.station_troubles import station_troubles
 from tests.made_events import body, run_event
 from tests.parsing import World
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headwater.eventlog import RecordKind
+from headwater.intake.event_log import RecordKind
 from tests.functions.host import App, Reply, running
 from tests.made_events import body, run_event
 from tests.parsing import World

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from functions.sinks.sink_run import SinkRun
-from headwater.eventlog.segments import open_writable
+from headwater.intake.event_log.segments import open_writable
 from tests.infra.templates import MAIN, ROOT, source, template, variable
 from tests.parsing import World, event
 from tests.sink_server import Said, sink_server

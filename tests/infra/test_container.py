@@ -18,7 +18,7 @@ import pytest
 import yaml
 from pathspec import GitIgnoreSpec
 
-from headwater.settings import load_settings
+from headwater.operations.settings import load_settings
 from tests.functions.test_package import pinned
 from tools.container_steps import CONTAINERFILE, instructions
 from tools.helm import hadolint

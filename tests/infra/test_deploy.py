@@ -81,8 +81,8 @@ def azd_services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for path in [ROOT / "requirements.txt", *ROOT.glob(".funcignore")]:
         shutil.copy(path, root)
     shutil.copytree(ROOT / "locks", root / "locks")
-    (root / "headwater" / "web" / "assets").mkdir()
-    (root / "Makefile").write_text("web:\n\techo page > headwater/web/assets/index.html\n")
+    (root / "headwater" / "api" / "web" / "assets").mkdir()
+    (root / "Makefile").write_text("web:\n\techo page > headwater/api/web/assets/index.html\n")
     azure = yaml.safe_load((root / "azure.yaml").read_text())
     folders = {name: root / service["project"] for name, service in azure["services"].items()}
     for folder in folders.values():
@@ -100,7 +100,7 @@ def test_azd_packs_for_each_service_what_it_imports(azd_services: dict[str, Path
         name: sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         for name, folder in azd_services.items()
     }
-    pages = re.compile("headwater/web/assets/(?!index.html)")
+    pages = re.compile("headwater/api/web/assets/(?!index.html)")
     whole = [name for name in shipped() if not pages.match(name)]
     assert packed == {"receiver": receiver_shipped(), "pipeline": whole}
     for app, file in (("receiver", "locks/receiver.txt"), ("pipeline", "requirements.txt")):

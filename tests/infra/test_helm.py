@@ -9,7 +9,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from headwater.settings import load_settings
+from headwater.operations.settings import load_settings
 from tests.infra.test_container import CONTAINER
 from tools.helm import CHART, render
 

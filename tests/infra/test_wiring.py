@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from functions import app_settings as load_app_settings
-from headwater.environment import PREFIX
-from headwater.eventlog.blob_claims import place
-from headwater.runtime.sink_opening import open_ledger
-from headwater.settings import Settings, load_settings
+from headwater.common.environment import PREFIX
+from headwater.intake.event_log.blob_claims import place
+from headwater.operations.runtime.sink_opening import open_ledger
+from headwater.operations.settings import Settings, load_settings
 from tests.infra.templates import (
     APPS,
     MAIN,

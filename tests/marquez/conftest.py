@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from headwater.api.marquez.marquez_routes import MarquezApi
-from headwater.identity.authentication import Authenticator
-from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
+from headwater.auth.authentication import Authenticator
+from headwater.operations.runtime.indexes import open_freshness, open_search, open_view_opener
 from tests.marquez.lake import EVENTS as LAKE_EVENTS
 from tests.parsing import World
 from tests.reference.world_events import at, run_event, uuid

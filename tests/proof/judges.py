@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
-from headwater.errors import NeverWritten, NotKnown, WrongQuestion
+from headwater.common.errors import NeverWritten, NotKnown, WrongQuestion
+from headwater.common.paging import ListPage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.as_of import AsOf
@@ -13,7 +14,6 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
-from headwater.paging import ListPage
 from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject

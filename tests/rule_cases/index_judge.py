@@ -5,9 +5,9 @@ from datetime import datetime
 from random import Random
 from typing import Any, Self
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
+from headwater.common.paging import ListPage
 from headwater.lineage.time.as_of import AsOf, View
-from headwater.paging import ListPage
 from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject

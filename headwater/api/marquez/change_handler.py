@@ -8,12 +8,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from headwater.access import Caller
 from headwater.api.admin_actions import Recorder, actor_of, outcome_of
 from headwater.api.error_responses import json_response
 from headwater.api.index_waiter import INDEX_WAIT_S, now_us
 from headwater.api.marquez.changes import NOT_INDEXED_YET, Change, ChangeBackend
 from headwater.api.marquez.requests import MarquezError
+from headwater.auth.access import Caller
 
 _ONLY_READS = "This instance is read-only. Send the change to an instance that receives events."
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from headwater.access import Caller
 from headwater.api.index_waiter import INDEX_WAIT_S, IndexWaiter
 from headwater.api.marquez.requests import Answer, MarquezError, RequestContext
+from headwater.auth.access import Caller
 
 Json = dict[str, Any]
 Meta = TypeVar("Meta")

@@ -17,7 +17,7 @@ from headwater.api.marquez.requests import (
     not_found,
     required,
 )
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
 from headwater.index.stored.catalog_tables import JOB
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.schema_columns import Columns

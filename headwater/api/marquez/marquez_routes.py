@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headwater.access import Caller, Role
 from headwater.api.admin_actions import Recorder
 from headwater.api.error_responses import RETRY_SOON, json_response, unexpected_error
 from headwater.api.freshness import FreshnessMeter
@@ -44,8 +43,9 @@ from headwater.api.marquez.requests import (
     page_not_found,
 )
 from headwater.api.marquez.table_lineage import get_lineage
-from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
-from headwater.identity.authentication import Authenticator
+from headwater.auth.access import Caller, Role
+from headwater.auth.authentication import Authenticator
+from headwater.common.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import ViewOpener

@@ -3,12 +3,12 @@
 from headwater.api.marquez.facet_texts import raw_facets
 from headwater.api.marquez.nodes import dataset_id, job_id
 from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, required
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
+from headwater.common.paging import ListPage
 from headwater.index.reading.index_search import Search
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import ENDED
-from headwater.paging import ListPage
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 from headwater.questions.parameters import MAX_FOUND
 from headwater.questions.search_hits import found_by

@@ -5,7 +5,7 @@ from typing import Any
 
 from headwater.api.marquez.java_texts import uri_text
 from headwater.api.marquez.requests import Answer, RequestContext, not_found
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.decode import decode
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog

@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo
 
 from starlette.datastructures import QueryParams
 
-from headwater.errors import GiveUp, WrongQuestion
+from headwater.common.errors import GiveUp, WrongQuestion
+from headwater.common.nearest_names import NEAREST
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.catalog_lists import JobRow
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Granularity
 from headwater.lineage.time.as_of import AsOf, View
-from headwater.nearest_names import NEAREST
 from headwater.questions.declaring import read_as
 from headwater.questions.moments import moment_us
 from headwater.questions.parameters import Granularity as GranularityWord

@@ -5,7 +5,7 @@ from typing import Any
 
 from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.events.decode import decode
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from headwater.errors import IndexUnreadable
+from headwater.common.errors import IndexUnreadable
 from headwater.events.times import iso
 from headwater.index.home import IndexHome, Published
 from headwater.index.stored.database import one_generation, open_for_reading

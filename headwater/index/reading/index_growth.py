@@ -5,7 +5,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
 from headwater.index.home import IndexHome
 from headwater.index.stored.database import open_for_reading
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from headwater.errors import IndexUnreadable, WrongQuestion
+from headwater.common.errors import IndexUnreadable, WrongQuestion
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.search_file import KINDS, MATCHES, SearchFile, SearchHit, rank
 from headwater.index.rules_files import RulesFiles

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.index.reading.described import set_from

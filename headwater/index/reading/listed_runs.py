@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
+from headwater.common.paging import ListOrder, ListPage, ResultPage
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import lost_sql
-from headwater.paging import ListOrder, ListPage, ResultPage
 
 LOST = "LOST"
 """A state to filter by: runs without a terminal event that have sent no event for long (rule 1.9)."""

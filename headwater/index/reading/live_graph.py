@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from msgspec import json
 
-from headwater.garbage_collection import gc_paused
+from headwater.common.garbage_collection import gc_paused
+from headwater.common.resources import close_on_error
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.catalog_tables import DATASET, DELETED_JOB, DELETED_NAMESPACE
 from headwater.index.stored.content_table import SqliteContents
@@ -42,7 +43,6 @@ from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
 from headwater.lineage.time.whole_rewrites import WholeRewrite, start_of_rewrite
-from headwater.resources import close_on_error
 
 T = TypeVar("T")
 

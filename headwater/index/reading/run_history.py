@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.candidate_table import VOTE
 from headwater.index.stored.facet_names_table import JOB, RUN, Place, newest_places

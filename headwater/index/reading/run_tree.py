@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_history import RunHistory
 from headwater.lineage.names.dataset_name import Name

@@ -6,6 +6,8 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from headwater.common.nearest_names import nearest
+from headwater.common.resources import close_on_error
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.index.reading.spelling import Vocabulary
@@ -16,8 +18,6 @@ from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.search_table import last_of, numbers_of
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.nearest_names import nearest
-from headwater.resources import close_on_error
 
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)

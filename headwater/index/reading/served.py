@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import closing, nullcontext
 from typing import TypeVar
 
-from headwater.errors import NotBuilt
+from headwater.common.errors import NotBuilt
 from headwater.events.position import Source
 from headwater.index.home import IndexHome
 from headwater.index.stored.database import open_for_reading

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
-from headwater.nearest_names import count_typos
+from headwater.common.nearest_names import count_typos
 
 _ROUGH, _SURE = 4, 8
 

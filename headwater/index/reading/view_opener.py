@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from headwater.errors import IndexUnreadable
-from headwater.garbage_collection import gc_paused
+from headwater.common.errors import IndexUnreadable
+from headwater.common.garbage_collection import gc_paused
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.turns import Turns

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from headwater.atomic_files import atomic_write
-from headwater.errors import HeadwaterError
+from headwater.common.atomic_files import atomic_write
+from headwater.common.errors import HeadwaterError
+from headwater.common.storage_faults import explain, transient_faults_as_retry
 from headwater.index.home import IndexHome
 from headwater.index.snapshots.snapshot_making import EVENTS, OLDEST_S, is_wanted, make_snapshot
 from headwater.index.snapshots.snapshot_shelf import Shelf
 from headwater.index.snapshots.snapshot_taking import take_newest
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.object_store import ObjectStore
-from headwater.storage_faults import explain, transient_faults_as_retry
 
 log = logging.getLogger(__name__)
 

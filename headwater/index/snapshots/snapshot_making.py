@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.index.snapshots.snapshot_manifest import Manifest
 from headwater.index.snapshots.snapshot_packing import copy_index, pack
 from headwater.index.snapshots.snapshot_shelf import Claim, Shelf

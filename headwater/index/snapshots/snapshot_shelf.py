@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from headwater.failpoints import reach
+from headwater.common.failpoints import reach
 from headwater.index.snapshots.snapshot_manifest import Manifest, read_manifest, write_manifest
 from headwater.lake.half_written import remove_half_written
 from headwater.lake.object_store import ObjectStore, StoredFile

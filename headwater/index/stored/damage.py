@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from headwater.errors import HeadwaterError, InvalidEvent
+from headwater.common.errors import HeadwaterError, InvalidEvent
+from headwater.common.storage_faults import DAMAGED_IN_SQLITE
 from headwater.index.stored.page_sums import check_pages
-from headwater.storage_faults import DAMAGED_IN_SQLITE
 
 _INCOMPLETE = ("no such table", "vtable constructor failed", "malformed database schema")
 """Message prefixes of SQLITE_ERROR that mean missing tables. With other messages, the SQL statement is wrong."""

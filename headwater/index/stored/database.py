@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import msgspec
 
-from headwater.errors import LakeUnavailable, NotBuilt, WrongSetting
+from headwater.common.errors import LakeUnavailable, NotBuilt, WrongSetting
+from headwater.common.resources import close_on_error
+from headwater.common.storage_faults import explain
 from headwater.index.stored.catalog_tables import CATALOG
 from headwater.index.stored.damage import is_damage
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.index.stored.page_sums import SUFFIX, check_pages, expect_copying
 from headwater.lineage.rules.rule_code import code_hash
-from headwater.resources import close_on_error
-from headwater.storage_faults import explain
 
 log = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from headwater.common.nearest_names import distinct_words
 from headwater.index.stored.index_packing import tags_from
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.schema_columns import Path
@@ -12,7 +13,6 @@ from headwater.lineage.names.display_names import display_form
 from headwater.lineage.rules.tags import tags_facets
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.nearest_names import distinct_words
 
 _PARTING = "/.:"
 _KNOWN = 200_000

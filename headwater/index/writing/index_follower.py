@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from headwater.errors import InvalidEvent, LakeUnavailable
+from headwater.common.errors import InvalidEvent, LakeUnavailable
+from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
@@ -26,7 +27,6 @@ from headwater.lake.bronze_follower import (
 )
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.storage_faults import transient_faults_as_retry
 from headwater.tables import REJECTED
 
 log = logging.getLogger(__name__)

@@ -7,11 +7,12 @@ from typing import Any
 
 from msgspec import Raw
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
+from headwater.common.garbage_collection import gc_paused
+from headwater.common.resources import close_on_error
 from headwater.events.cpu_budget import TOO_SLOW
 from headwater.events.event import Sent
 from headwater.events.position import Source
-from headwater.garbage_collection import gc_paused
 from headwater.index.reading.indexed_relations import SqliteRelatedRuns
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.content_table import SqliteContents
@@ -43,7 +44,6 @@ from headwater.lineage.runs.event_reading import ReadShape, facts_reader
 from headwater.lineage.runs.recurring_runs import ContentTraits
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import members
-from headwater.resources import close_on_error
 
 
 class Indexer:

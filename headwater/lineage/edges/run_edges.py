@@ -20,13 +20,13 @@ from headwater.lineage.edges.accounting import (
 )
 from headwater.lineage.edges.facet_contents import OWN_JOB, Contents, SentEdge, Transformation
 from headwater.lineage.edges.schema_columns import Path
-from headwater.lineage.inferring.inferred_lines import Inferred, defined_names, inferred_lines
-from headwater.lineage.inferring.known_tables import parts_of
-from headwater.lineage.inferring.name_ends import Parts
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.job_identity import is_rdd_step
 from headwater.lineage.runs.merged_run import Run, RunDataset
+from headwater.lineage.sql.inferred_lines import Inferred, defined_names, inferred_lines
+from headwater.lineage.sql.known_tables import parts_of
+from headwater.lineage.sql.name_ends import Parts
 
 ColumnKey = Callable[[Name, str], str]
 """(dataset, column as sent) → the key that all spellings of the column share (rule 12)."""

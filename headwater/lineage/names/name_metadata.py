@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from io import StringIO
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 
 COLUMNS = ("kind", "id", "name", "parent", "target")
 NEEDED: Mapping[str, tuple[str, ...]] = {

@@ -15,13 +15,13 @@ ROOTS = ("headwater.index.writing.indexer", "headwater.spark.refresh")
 """The modules that derive rows from events. Questions only read the rows, so they may change without a rebuild."""
 
 _ELSEWHERE = (
-    "errors",
-    "failpoints",
-    "garbage_collection",
+    "common.errors",
+    "common.failpoints",
+    "common.garbage_collection",
     "lake.",
     "spark.one_pass",
     "spark.delta.layer_maintenance",
-    "storage_faults",
+    "common.storage_faults",
 )
 NO_RULES = tuple(f"headwater.{name}" for name in _ELSEWHERE)
 """Modules that affect messages and storage, but not the content of rows."""

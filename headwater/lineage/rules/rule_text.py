@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 
 VERSION = 1
 _DIGITS = 20

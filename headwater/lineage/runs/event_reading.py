@@ -27,8 +27,6 @@ from headwater.lineage.edges.facet_contents import (
     sent_sql,
 )
 from headwater.lineage.edges.write_kinds import LISTS_ALL
-from headwater.lineage.inferring.sql_dialects import dialect_of
-from headwater.lineage.inferring.sql_writes import sql_signs
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.event_rules import EventRules
@@ -51,6 +49,8 @@ from headwater.lineage.runs.write_properties import (
     nominal_time,
     properties_signs,
 )
+from headwater.lineage.sql.sql_dialects import dialect_of
+from headwater.lineage.sql.sql_writes import sql_signs
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
 SQL = "sql"

@@ -1,8 +1,8 @@
 """Questions about changes."""
 
+from headwater.common.paging import ListPage
 from headwater.index.reading.run_history import RunHistory
 from headwater.lineage.time.as_of import AsOf
-from headwater.paging import ListPage
 from headwater.questions import parameters as p
 from headwater.questions.answers import lineage_answers, list_answers
 from headwater.questions.changes import ChangeFilter, changes_between

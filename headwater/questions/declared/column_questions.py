@@ -2,9 +2,9 @@
 
 from contextlib import suppress
 
-from headwater.errors import NotKnown
+from headwater.common.errors import NotKnown
+from headwater.common.paging import ListPage
 from headwater.lineage.time.as_of import AsOf
-from headwater.paging import ListPage
 from headwater.questions import parameters as p
 from headwater.questions.answers import column_answers, lineage_answers
 from headwater.questions.coverage import coverage as coverage_of

@@ -2,7 +2,7 @@
 
 import time
 
-from headwater.errors import WrongQuestion
+from headwater.common.errors import WrongQuestion
 from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.questions import parameters as p
 from headwater.questions.answers import health_answers, run_detail_answers

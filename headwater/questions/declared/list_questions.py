@@ -2,8 +2,8 @@
 
 import time
 
+from headwater.common.paging import ListPage
 from headwater.index.reading.listed_runs import RunsAsked
-from headwater.paging import ListPage
 from headwater.questions import entity_lists
 from headwater.questions import parameters as p
 from headwater.questions.answers import column_answers, list_answers, thing_answers

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
-from headwater.errors import Retry
+from headwater.common.errors import Retry
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from hashlib import sha256
 from typing import Any
 
-from headwater.errors import Retry, WrongSetting
-from headwater.extras import extra
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.extras import extra
 from headwater.sinks.connecting.http_post import Headers
 from headwater.sinks.contract.sink_options import ConfigModel
 

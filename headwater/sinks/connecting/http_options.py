@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import msgspec
 from pydantic import Field
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
+from headwater.common.http_connection import PersistentConnection, ssl_context
 from headwater.sinks.connecting.cloud_signing import Aws, aws_auth_headers, google_auth_headers
 from headwater.sinks.connecting.http_post import Headers, Poster
-from headwater.sinks.connecting.persistent_connection import PersistentConnection, ssl_context
 from headwater.sinks.connecting.sink_secrets import entra_token
 from headwater.sinks.contract.sink_options import (
     ConfigModel,

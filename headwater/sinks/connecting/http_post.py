@@ -1,12 +1,10 @@
 """POST to a target, and classify the response: delivered, retry, or refused for good."""
 
-import email.utils
 import gzip
-import time
 from collections.abc import Callable, Mapping
 
-from headwater.errors import Retry, WrongSetting
-from headwater.sinks.connecting.persistent_connection import READ_BYTES, HttpAnswer, PersistentConnection, ssl_context
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.http_connection import READ_BYTES, HttpAnswer, PersistentConnection, retry_after, ssl_context
 from headwater.sinks.contract.error_isolation import one_line
 from headwater.sinks.contract.sink_shape import Outcome, retry_all
 
@@ -70,14 +68,3 @@ def failure_outcome(answer: HttpAnswer, count: int) -> Outcome:
     if answer.status < 500 and count == 1:
         return Outcome(refused={0: reason})
     return retry_all(count, reason, after_s=retry_after(answer.headers), blames_event=True)
-
-
-def retry_after(headers: Mapping[str, str]) -> float:
-    """Return the seconds in a Retry-After header (RFC 9110: seconds or a date), 0 without one."""
-    text = headers.get("retry-after", "").strip()
-    if text.isdecimal() and len(text) < 10:
-        return float(text)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return 0.0

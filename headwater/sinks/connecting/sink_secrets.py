@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.extras import extra
-from headwater.sinks.connecting.persistent_connection import PersistentConnection, ssl_context
+from headwater.common.errors import LakeUnavailable, WrongSetting
+from headwater.common.extras import extra
+from headwater.common.http_connection import PersistentConnection, ssl_context
 from headwater.sinks.contract.sink_options import SecretLocation
 
 _SCOPE = "https://vault.azure.net/.default"

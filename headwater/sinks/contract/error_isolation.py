@@ -8,7 +8,7 @@ import traceback
 import unicodedata
 from collections.abc import Callable, Hashable, Sequence
 
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
 from headwater.events.position import Source
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, Target, retry_all
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from headwater.durations import seconds
-from headwater.errors import WrongSetting
+from headwater.common.durations import seconds
+from headwater.common.errors import WrongSetting
 from headwater.events.stored_cells import StoredHead
 
 

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 import yaml
 from pydantic import ValidationError
 
-from headwater.errors import HeadwaterError, Retry, WrongSetting
+from headwater.common.errors import HeadwaterError, Retry, WrongSetting
+from headwater.common.yaml_values import construct_value
 from headwater.lineage.rules.rule_text import Entry, read_whole
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.target_registry import TARGETS, target_module
-from headwater.yaml_values import construct_value
 
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 

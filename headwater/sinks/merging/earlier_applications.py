@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from headwater.errors import HeadwaterError
+from headwater.common.errors import HeadwaterError
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import (
     MemberHead,

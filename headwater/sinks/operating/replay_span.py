@@ -10,7 +10,7 @@ from typing import Literal, Self, cast
 import msgspec
 from pydantic import ValidationError
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 from headwater.sinks.connecting.http_options import open_poster
 from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.contract.sink_options import Options, SecretResolver, Sink

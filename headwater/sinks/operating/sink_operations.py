@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.errors import LakeUnavailable, Retry, WrongQuestion
+from headwater.common.errors import LakeUnavailable, Retry, WrongQuestion
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, stored_bodies

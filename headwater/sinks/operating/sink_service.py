@@ -6,11 +6,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.errors import NotConfigured, NotKnown, Retry, WrongSetting
+from headwater.common.errors import NotConfigured, NotKnown, Retry, WrongSetting
+from headwater.common.paging import ListPage
 from headwater.events.times import iso, parse_time
 from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.bronze_tables import Bronze
-from headwater.paging import ListPage
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.error_isolation import one_line
 from headwater.sinks.contract.sink_options import Sink

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
+from headwater.common.paging import ListPage, ResultPage
 from headwater.events.position import Source
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
 from headwater.lake.sql_words import quoted
-from headwater.paging import ListPage, ResultPage
 from headwater.sinks.running.delivery import DeadLetter
 from headwater.tables import SINK_FAILURES
 

@@ -7,8 +7,8 @@ the same ids.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from headwater.errors import HeadwaterError
-from headwater.failpoints import reach
+from headwater.common.errors import HeadwaterError
+from headwater.common.failpoints import reach
 from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import Payload, PollingTarget, Target

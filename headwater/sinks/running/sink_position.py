@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Callable, Mapping
 
+from headwater.common.failpoints import reach
 from headwater.events.position import Source
-from headwater.failpoints import reach
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.lake_maintenance import compact
 from headwater.lake.open_table import REOPEN_AFTER

@@ -4,9 +4,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from headwater.errors import HeadwaterError, LakeUnavailable
+from headwater.common.errors import HeadwaterError, LakeUnavailable
+from headwater.common.failpoints import reach
 from headwater.events.position import Source
-from headwater.failpoints import reach
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.sink_secrets import Secrets

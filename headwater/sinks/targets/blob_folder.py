@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headwater.errors import Retry
-from headwater.eventlog.azure_log_lines import silence_sdk
-from headwater.eventlog.blob_claims import blob_credential, place
-from headwater.extras import extra
+from headwater.common.errors import Retry
+from headwater.common.extras import extra
+from headwater.common.storage_faults import explain
+from headwater.intake.event_log.azure_log_lines import silence_sdk
+from headwater.intake.event_log.blob_claims import blob_credential, place
 from headwater.sinks.connecting.bounded_calls import REQUEST_S, BoundedCalls
-from headwater.storage_faults import explain
 
 if TYPE_CHECKING:
     from azure.storage.blob import ContainerClient

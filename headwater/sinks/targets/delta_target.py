@@ -10,7 +10,7 @@ from typing import Literal, cast
 import msgspec
 from pydantic import Field
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 from headwater.events.position import Position
 from headwater.events.rule_facets import text_at
 from headwater.lake.delta_table import LakeTable

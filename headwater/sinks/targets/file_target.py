@@ -9,7 +9,7 @@ from typing import Literal, Protocol, cast
 
 from pydantic import Field
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 from headwater.sinks.contract.item_support import full_support
 from headwater.sinks.contract.sink_options import Options, Pause, SecretReference, SecretResolver, resolve_secrets
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, retry_all

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import Field
 
+from headwater.common.extras import extra
 from headwater.events.envelope import read_envelope
-from headwater.extras import extra
 from headwater.sinks.contract.item_support import full_support
 from headwater.sinks.contract.sink_options import Options, SecretReference, SecretResolver, resolve_secrets
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, unchanged_payloads
@@ -81,7 +81,7 @@ def open_topic(
 ) -> "KafkaTopic":
     """Return a topic without connecting; raises WrongSetting if the Kafka client is not installed."""
     with extra("kafka"):
-        from headwater.eventlog.kafka_clients import KafkaAddress  # noqa: PLC0415 - imports an extra
+        from headwater.intake.event_log.kafka_clients import KafkaAddress  # noqa: PLC0415 - imports an extra
         from headwater.sinks.targets.kafka_topic import KafkaTopic  # noqa: PLC0415 - imports an extra
 
     return KafkaTopic(KafkaAddress(servers, topic, "headwater", resolve_secrets(settings, reveal)), largest_bytes)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaException
 
-from headwater.errors import Retry, WrongSetting
-from headwater.eventlog.kafka_clients import KafkaAddress, open_admin, open_producer, without_secrets
+from headwater.common.errors import Retry, WrongSetting
+from headwater.intake.event_log.kafka_clients import KafkaAddress, open_admin, open_producer, without_secrets
 from headwater.sinks.contract.sink_shape import Outcome
 
 PATIENCE_S = 10.0

@@ -5,7 +5,7 @@ from typing import Literal, cast
 
 import msgspec
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 from headwater.events.position import Source
 from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster

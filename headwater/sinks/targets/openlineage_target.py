@@ -6,10 +6,10 @@ from typing import Literal, cast
 import msgspec
 from pydantic import Field
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
+from headwater.common.http_connection import HttpAnswer
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster
 from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.connecting.persistent_connection import HttpAnswer
 from headwater.sinks.contract.item_support import SupportTable, full_support
 from headwater.sinks.contract.sink_options import Options, SecretResolver
 from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, unchanged_payloads

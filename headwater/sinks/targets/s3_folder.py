@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from headwater.errors import Retry, WrongSetting
-from headwater.extras import extra
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.extras import extra
+from headwater.common.storage_faults import explain
 from headwater.sinks.connecting.bounded_calls import REQUEST_S, BoundedCalls
-from headwater.storage_faults import explain
 
 _TAKEN = {
     "aws_region": "region_name",

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from headwater.errors import GiveUp, InvalidEvent
-from headwater.eventlog import LoggedRecord, RecordKind
+from headwater.common.errors import GiveUp, InvalidEvent
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.rows import Row
+from headwater.intake.event_log import LoggedRecord, RecordKind
+from headwater.intake.parser.bronze_batch import BronzeBatch, ParserContext, bisect, build_batch, rejected_batch
 from headwater.lake.arrow_batches import arrow_batch, arrow_schema
-from headwater.parser.bronze_batch import BronzeBatch, ParserContext, bisect, build_batch, rejected_batch
 from headwater.spark.delta.spark_delta import spark_schema
 from headwater.tables import BRONZE, Table
 

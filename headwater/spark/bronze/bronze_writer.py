@@ -10,8 +10,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.common.failpoints import reach
 from headwater.events.position import Source
-from headwater.failpoints import reach
 from headwater.lake.ownership import PAST, check_owner, creation_properties
 from headwater.spark.delta.missing_columns import add_columns
 from headwater.spark.delta.spark_delta import TableFolder, shaped, spark_schema, together

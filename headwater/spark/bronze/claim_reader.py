@@ -6,8 +6,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import GiveUp, WrongSetting
-from headwater.eventlog import claim_name
+from headwater.common.errors import GiveUp, WrongSetting
+from headwater.intake.event_log import claim_name
 
 
 def with_claims(spark: SparkSession, records: DataFrame, folder: str | None, keys: Collection[bytes]) -> DataFrame:

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Mapping
 
-from headwater.errors import WrongSetting
-from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.common.errors import WrongSetting
+from headwater.intake.event_log.kafka_clients import KafkaAddress
 
 _LOGIN = "org.apache.kafka.common.security.{module}LoginModule required {words};"
 _MODULES = {"PLAIN": "plain.Plain", "SCRAM-SHA-256": "scram.Scram", "SCRAM-SHA-512": "scram.Scram"}

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import LogUnavailable
+from headwater.common.errors import LogUnavailable
 from headwater.events.position import Source
 from headwater.spark.bronze.bronze_rows import ROWS, BronzeRows, Start
 from headwater.spark.bronze.bronze_writer import ONE_ROW_EACH, Left, SparkBronze

@@ -14,13 +14,13 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import HeadwaterError, Retry
-from headwater.eventlog import Readers
-from headwater.eventlog.kafka_clients import KafkaAddress
-from headwater.eventlog.kafka_reader import KafkaReaders
-from headwater.eventlog.kafka_records import offset_behind
+from headwater.common.errors import HeadwaterError, Retry
+from headwater.intake.event_log import Readers
+from headwater.intake.event_log.kafka_clients import KafkaAddress
+from headwater.intake.event_log.kafka_reader import KafkaReaders
+from headwater.intake.event_log.kafka_records import offset_behind
+from headwater.intake.parser.dedupe_window import MAX_AGE_US
 from headwater.lake.ownership import ROUTES, check_epoch
-from headwater.parser.dedupe_window import MAX_AGE_US
 from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.bronze.kafka_options import as_principal, source_options
 from headwater.spark.bronze.spark_ingest import Ingest, Range, ranges_of

@@ -13,7 +13,7 @@ from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from headwater.failpoints import reach
+from headwater.common.failpoints import reach
 from headwater.spark.delta.spark_delta import TableFolder, described, settings, together
 from headwater.spark.layer_generations import LAYERS, Folders, remove_old
 from headwater.tables import Table

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructField, StructType
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 
 _RACES = 20
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from headwater.failpoints import reach
+from headwater.common.failpoints import reach
 from headwater.spark.delta.missing_columns import add_columns, with_nulls
 from headwater.spark.delta.transactions import OtherDelta, Transactions
 from headwater.tables import ListOf, StructOf, Table, Type

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from headwater.errors import LakeUnavailable
+from headwater.common.errors import LakeUnavailable
 
 log = logging.getLogger(__name__)
 

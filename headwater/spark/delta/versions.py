@@ -16,7 +16,7 @@ from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.spark.delta.spark_delta import TableFolder, together
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.tables import Table

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.events.times import parse_time
 
 TRANSPORT = "spark.openlineage.transport."

@@ -9,7 +9,7 @@ import msgspec
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 from headwater.events.times import iso
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.doors.file_transport_events import ApplicationEvents, transport_files

@@ -7,7 +7,7 @@ from uuid import UUID, uuid5
 
 from pyspark.sql import SparkSession
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.spark.doors.session_listener import ApplicationRun, SessionListener
 
 FACET = "headwater_pipeline"

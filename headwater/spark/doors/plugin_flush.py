@@ -6,7 +6,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ import msgspec
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 from headwater.questions.producer_setup import LISTENER
 
 _SETTLED_MS = 60_000

@@ -13,7 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.file_intake.file_forms import FilePlace
+from headwater.intake.files.file_forms import FilePlace
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, VACUUM_EVERY, compact_table, vacuum_table
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.landing.landed_part import FilePart, Taken

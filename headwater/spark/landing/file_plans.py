@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.spark.landing.file_ledger import FileBatch, FileLedger, state_of
 from headwater.spark.landing.hadoop_files import HadoopFiles
 from headwater.spark.landing.landed_part import MARK_BYTES, NOTHING, OTHER, FilePart, Taken, fits

@@ -6,7 +6,7 @@ from uuid import uuid4
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from headwater.failpoints import reach
+from headwater.common.failpoints import reach
 
 _RENAMED = ("file", "hdfs")
 """Where a rename is one step that keeps a file's time; elsewhere it is a copy, or not known to."""

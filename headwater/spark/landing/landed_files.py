@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.file_intake.file_forms import FilePlace
+from headwater.intake.files.file_forms import FilePlace
 from headwater.spark.bronze.bronze_rows import BronzeRows
 from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.bronze.spark_ingest import Ingest, Range

@@ -14,9 +14,9 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from headwater.errors import GiveUp
+from headwater.common.errors import GiveUp
 from headwater.events.transport_losses import loss_event
-from headwater.file_intake.file_forms import FilePlace, NoEvents, read_pieces
+from headwater.intake.files.file_forms import FilePlace, NoEvents, read_pieces
 from headwater.spark.bronze.bronze_rows import ARROW_ROWS, ROWS, BronzeRows, RowsOfTask
 
 MARK_BYTES = 512

@@ -13,7 +13,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import HeadwaterError, Retry
+from headwater.common.errors import HeadwaterError, Retry
 from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.bronze.spark_ingest import Ingest, ranges_of
 from headwater.spark.delta.storage_place import StoragePlace

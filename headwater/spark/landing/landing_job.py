@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.durations import read_since, seconds
+from headwater.common.durations import read_since, seconds
 from headwater.spark.landing.landing_kinds import KINDS, Landing, take_in
 
 

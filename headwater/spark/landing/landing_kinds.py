@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.landing.landed_files import LandedFiles
 from headwater.spark.landing.landed_streams import PLUGIN, LandedStream, Stream, capture, json_table, plugin_table

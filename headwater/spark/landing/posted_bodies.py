@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from headwater.errors import InvalidEvent
+from headwater.common.errors import InvalidEvent
 from headwater.events.envelope import split_batch
 from headwater.events.event_files import LARGEST_DOCUMENT
 from headwater.events.transport_losses import loss_event

@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.errors import HeadwaterError, WrongSetting
-from headwater.extras import extra
+from headwater.common.errors import HeadwaterError, WrongSetting
+from headwater.common.extras import extra
 from headwater.questions import parameters as p
 from headwater.questions.declaring import read_as
 

@@ -15,10 +15,10 @@ from pyspark.errors import PythonException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
+from headwater.common.failpoints import reach
 from headwater.events.stored_cells import StoredHead
 from headwater.events.times import iso
-from headwater.failpoints import reach
 from headwater.sinks.contract.sink_options import EventFilter, Sink
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.spark.delta.spark_delta import TableFolder, described, settings

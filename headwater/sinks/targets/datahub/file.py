@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
 from headwater.sinks.contract.sink_shape import Outcome, Payload, retry_all
 from headwater.sinks.targets.file_target import Folder
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import fastavro
 import msgspec
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.http_connection import HttpAnswer
 from headwater.sinks.connecting.http_options import open_poster
 from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.connecting.persistent_connection import HttpAnswer
 from headwater.sinks.contract.sink_options import SecretResolver
 from headwater.sinks.contract.sink_shape import Outcome, Payload, retry_all
 from headwater.sinks.targets.datahub.options import DataHubOptions

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.sinks.connecting.http_options import open_poster
 from headwater.sinks.contract.sink_options import SecretResolver
 from headwater.sinks.contract.sink_shape import Outcome, Payload

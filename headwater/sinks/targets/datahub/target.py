@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 import msgspec
 
-from headwater.extras import extra
+from headwater.common.extras import extra
 from headwater.sinks.contract.sink_options import Options, SecretResolver, resolve_secrets
 from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, group_by_run
 from headwater.sinks.merging.earlier_applications import ApplicationEvents, SendPolicy, is_heartbeat_due

@@ -5,9 +5,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from headwater.errors import Retry, WrongSetting
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.http_connection import HttpAnswer
 from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.connecting.persistent_connection import HttpAnswer
 from headwater.sinks.targets.purview.answers import (
     AtlasEntities,
     AtlasEntity,

@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from headwater.common.http_connection import HttpAnswer
 from headwater.sinks.connecting.http_post import failure_outcome
-from headwater.sinks.connecting.persistent_connection import HttpAnswer
 from headwater.sinks.contract.sink_shape import Outcome, retry_all
 
 T = TypeVar("T")

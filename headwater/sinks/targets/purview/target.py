@@ -9,7 +9,7 @@ from typing import Literal, cast
 import msgspec
 from pydantic import Field
 
-from headwater.errors import Retry, WrongQuestion, WrongSetting
+from headwater.common.errors import Retry, WrongQuestion, WrongSetting
 from headwater.index.rules_files import RulesFiles
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.runs.run_facts import RunFacts

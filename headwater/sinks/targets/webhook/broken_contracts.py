@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from headwater.errors import Retry
+from headwater.common.errors import Retry
 from headwater.sinks.connecting.http_post import Poster
 
 _MOST = 10_000

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 from pydantic import Field
 
-from headwater.errors import Retry
+from headwater.common.errors import Retry
 from headwater.sinks.connecting.http_options import Endpoint
 from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.contract.sink_options import Pause

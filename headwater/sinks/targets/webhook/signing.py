@@ -7,7 +7,7 @@ import time
 
 import msgspec
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.sinks.connecting.http_post import Headers
 
 

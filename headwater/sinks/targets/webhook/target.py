@@ -5,7 +5,7 @@ from typing import Literal, Self, cast
 
 from pydantic import Field, model_validator
 
-from headwater.errors import WrongSetting
+from headwater.common.errors import WrongSetting
 from headwater.events.finding_facet import FACET
 from headwater.events.stored_cells import StoredHead
 from headwater.lineage.runs.lost_runs import LOST_AFTER

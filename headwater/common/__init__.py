@@ -1,0 +1,1 @@
+"""Helpers without knowledge of lineage: errors, settings' values, paging, atomic files."""

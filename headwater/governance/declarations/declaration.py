@@ -1,0 +1,158 @@
+"""A declaration with resolved names and steps. No I/O."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, get_args
+
+from headwater.common.errors import WrongSetting
+from headwater.governance.declarations.declaration_file import (
+    DeclarationFile,
+    DeclaredDataset,
+    DeclaredJob,
+    DeclaredOutput,
+    DeclaredOwner,
+    DeclaredPlace,
+    DeclaredStep,
+    How,
+)
+from headwater.lineage.names.dataset_name import Name, split_location
+
+_DIRECT: Sequence[How] = get_args(How)[:3]
+READERS = "declared"
+"""Namespace of datasets that represent readers without outputs."""
+
+
+class ResolvedStep(NamedTuple):
+    """A step from a column or a whole dataset."""
+
+    source: Name
+    column: str | None
+    how: How
+    masked: bool
+    description: str
+
+    @property
+    def kind(self) -> str:
+        """DIRECT or INDIRECT."""
+        return "DIRECT" if self.how in _DIRECT else "INDIRECT"
+
+
+class ResolvedOutput(NamedTuple):
+    """An output: its columns with their steps, and the steps into all columns."""
+
+    dataset: Name
+    columns: dict[str, list[ResolvedStep]]
+    every: list[ResolvedStep]
+
+
+class ResolvedJob(NamedTuple):
+    """A declared job. inputs: all datasets that it reads."""
+
+    name: Name
+    inputs: list[Name]
+    outputs: list[ResolvedOutput]
+    owners: Sequence[DeclaredOwner]
+    description: str | None
+    tags: Sequence[str]
+
+
+class ResolvedDataset(NamedTuple):
+    """A declared dataset."""
+
+    name: Name
+    declared: DeclaredDataset
+    owners: Sequence[DeclaredOwner]
+
+
+class Declaration(NamedTuple):
+    """All jobs and datasets of one declaration."""
+
+    name: str
+    jobs: list[ResolvedJob]
+    datasets: list[ResolvedDataset]
+
+
+def resolve_declaration(declared: DeclarationFile, name: str) -> Declaration:
+    """Return the declaration of a file. name: used if the file has no name. Raises WrongSetting."""
+    name = declared.name or name
+    namespaces = _Namespaces(declared.namespace, name)
+    jobs = [_job(each, declared.owners, namespaces) for each in declared.jobs]
+    datasets = [
+        ResolvedDataset(namespaces.whole(each), each, each.owners or declared.owners) for each in declared.datasets
+    ]
+    for what, names in (("job", [each.name for each in jobs]), ("dataset", [each.name for each in datasets])):
+        for each, count in Counter(names).items():
+            if count > 1:
+                raise WrongSetting(
+                    f"Declaration {name!r} contains the {what} {'/'.join(each.parts)!r} twice. Keep one of them."
+                )
+    return Declaration(name, jobs, datasets)
+
+
+class _Namespaces(NamedTuple):
+    default: str | None
+    declaration: str
+
+    def whole(self, place: DeclaredPlace) -> Name:
+        """Return the dataset of a place, by its own namespace, its address, or the file's namespace."""
+        if place.namespace is not None:
+            return Name(place.namespace, place.dataset)
+        location = split_location(place.dataset)
+        if location:
+            return location
+        if self.default is None:
+            raise WrongSetting(
+                f"Declaration {self.declaration!r}: {place.dataset!r} has no namespace. Add `namespace:` next to it or "
+                "at the top of the file, or write its full address, such as s3://lake/orders."
+            )
+        return Name(self.default, place.dataset)
+
+
+def _job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespaces: _Namespaces) -> ResolvedJob:
+    outputs = [_output(each, namespaces) for each in declared.outputs]
+    if declared.reads:
+        outputs.append(_reader(declared, [(namespaces.whole(each), each.column) for each in declared.reads]))
+    if not outputs:
+        raise WrongSetting(
+            f"Declaration {namespaces.declaration!r}: job {declared.name!r} has no outputs, so it declares no lineage. "
+            "Add its `outputs`, or list the columns under `reads` if the job only reads."
+        )
+    steps = [step for output in outputs for listed in (*output.columns.values(), output.every) for step in listed]
+    inputs = dict.fromkeys(
+        [
+            *map(namespaces.whole, declared.inputs),
+            *(step.source for step in steps),
+            *map(namespaces.whole, declared.reads),
+        ]
+    )
+    return ResolvedJob(
+        Name(declared.namespace, declared.name),
+        [*inputs],
+        outputs,
+        declared.owners or owners,
+        declared.description,
+        declared.tags,
+    )
+
+
+def _output(declared: DeclaredOutput, namespaces: _Namespaces) -> ResolvedOutput:
+    columns = {column: [*_steps(steps, namespaces)] for column, steps in declared.columns.items()}
+    return ResolvedOutput(namespaces.whole(declared), columns, [*_steps(declared.every, namespaces)])
+
+
+def _steps(declared: Iterable[DeclaredStep], namespaces: _Namespaces) -> Iterable[ResolvedStep]:
+    for step in declared:
+        how: How = step.how or ("TRANSFORMATION" if step.masked or step.description else "IDENTITY")
+        for source in step.from_:
+            yield ResolvedStep(namespaces.whole(source), source.column, how, step.masked, step.description or "")
+
+
+def _reader(declared: DeclaredJob, read: Sequence[tuple[Name, str | None]]) -> ResolvedOutput:
+    """Return the dataset that represents a reader, with a column for each column it reads."""
+    columns: dict[str, list[ResolvedStep]] = {}
+    for dataset, column in read:
+        if column is not None:
+            is_taken = column in columns
+            called = f"{dataset.name.rpartition('/')[2]}.{column}" if is_taken else column
+            columns.setdefault(called, []).append(ResolvedStep(dataset, column, "IDENTITY", False, ""))
+    return ResolvedOutput(Name(READERS, f"{declared.namespace}/{declared.name}"), columns, [])

@@ -1,0 +1,108 @@
+"""The comparison of histories and tables with reported runs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from headwater.events.times import iso
+from headwater.governance.reconcile.committed_table import CommittedTable
+from headwater.governance.reconcile.histories.history_entry import HistoryEntry, HistorySpan
+from headwater.governance.reconcile.joining.commit_join import (
+    TableHistory,
+    TableWriter,
+    WriteProof,
+    prove_writes,
+    unmatched_commits,
+)
+from headwater.governance.reconcile.joining.history_join import WaitTimes, unreported
+from headwater.governance.reconcile.joining.landed_runs import RunIndex
+from headwater.questions.answers.answer_parts import Dataset
+from headwater.questions.answers.report_answers import Finding, ReportedRun, ReportedRuns, TransportLoss
+
+_PAGE = 10_000
+"""Each page reads the columns of the whole period again."""
+
+Ask = Callable[[str, dict[str, str]], Any]
+"""Asks a question by its path with HTTP parameters; returns the answer as JSON."""
+
+
+class ReportedData(NamedTuple):
+    """Reported runs and lost events."""
+
+    runs: Sequence[ReportedRun]
+    losses: Sequence[TransportLoss]
+
+
+def request_reported(ask: Ask, read: Callable[[Any], ReportedRuns], since_us: int) -> ReportedData:
+    """Request all runs received since a moment, page by page. read: converts an answer."""
+    runs: list[ReportedRun] = []
+    losses: list[TransportLoss] = []
+    after: str | None = None
+    while True:
+        asked = {"from": str(iso(since_us)), "limit": str(_PAGE)} | ({"after": after} if after else {})
+        page = read(ask("reported", asked))
+        runs += page.runs
+        losses += page.losses
+        after = page.next
+        if after is None:
+            return ReportedData(runs, losses)
+
+
+def dataset_of(ask: Ask, table: CommittedTable) -> Dataset:
+    """Return the dataset of a table by Headwater's rules for names."""
+    found = ask("names", {"namespace": table.namespace, "name": table.name})["canonical"]
+    return Dataset(found["namespace"], found["name"])
+
+
+def findings(
+    entries: Sequence[HistoryEntry],
+    tables: Sequence[tuple[Dataset, CommittedTable]],
+    reported: ReportedData,
+    span: HistorySpan,
+    by: WaitTimes,
+) -> list[Finding]:
+    """Return the findings, oldest first. The order of the inputs does not matter."""
+    runs = RunIndex(reported.runs)
+    found = [*unreported(entries, runs, by), *map(_dropped, reported.losses)]
+    known = frozenset(run.report.id for run in runs.all)
+    silent = [run for run in runs.all if not run.report.writes and not run.report.reads]
+    until = HistorySpan(span.since_us, by.now_us - by.grace_us)
+    for history in _histories(tables, runs):
+        found += unmatched_commits(history, silent, known, until, by.slack_us)
+    return sorted(found, key=lambda each: (each.time, each.kind, each.name, each.version or 0, each.id or ""))
+
+
+def write_proofs(
+    tables: Sequence[tuple[Dataset, CommittedTable]], reported: ReportedData, span: HistorySpan, by: WaitTimes
+) -> list[WriteProof]:
+    """Return what commits prove about the writes of runs (rule 6.7)."""
+    until = HistorySpan(span.since_us, by.now_us - by.grace_us)
+    histories = _histories(tables, RunIndex(reported.runs))
+    return [proof for history in histories for proof in prove_writes(history, until, by.slack_us)]
+
+
+def _histories(tables: Sequence[tuple[Dataset, CommittedTable]], runs: RunIndex) -> Iterator[TableHistory]:
+    for dataset, table in tables:
+        yield TableHistory(dataset, table.uri, table.commits, [*_writers(runs, dataset)])
+
+
+def _writers(runs: RunIndex, dataset: Dataset) -> Iterator[TableWriter]:
+    for run in runs.all:
+        for output in run.report.writes:
+            if dataset in output.names:
+                version = int(output.version) if output.version and output.version.isdecimal() else None
+                yield TableWriter(run, version, output.lifecycle, output.is_echo)
+
+
+def _dropped(loss: TransportLoss) -> Finding:
+    between = f"between {loss.since} and {loss.until}" if loss.since else f"up to {loss.until}"
+    return Finding(
+        kind="dropped",
+        certain=True,
+        name=f"{loss.job.namespace}/{loss.job.name}",
+        time=loss.until or loss.since or "1970-01-01T00:00:00.000Z",
+        id=loss.application or None,
+        count=loss.dropped,
+        reason=f"Its transport ({loss.transport or 'unnamed'}) dropped {loss.dropped} events {between}.",
+        advice="Increase the size of the transport's queue, or find out why its target was slow. Run the job again to "
+        "get its lineage.",
+    )

@@ -1,0 +1,43 @@
+"""The kinds of histories: maps `KIND:PLACE` to the module that reads it."""
+
+import os
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+from headwater.common.errors import WrongSetting
+from headwater.governance.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, ReadHistory
+
+KINDS = {
+    "eventlogs": "headwater.governance.reconcile.histories.event_log_history",
+    "historyserver": "headwater.governance.reconcile.histories.history_server",
+    "fabric": "headwater.governance.reconcile.histories.fabric_history",
+    "databricks": "headwater.governance.reconcile.histories.databricks_history",
+    "airflow": "headwater.governance.reconcile.histories.airflow_history",
+    "csv": "headwater.governance.reconcile.histories.csv_history",
+}
+"""Each module has a function `read_history`."""
+
+TOKENS = {
+    "historyserver": "HISTORY_SERVER_TOKEN",
+    "fabric": "FABRIC_TOKEN",
+    "databricks": "DATABRICKS_TOKEN",
+    "airflow": "AIRFLOW_TOKEN",
+}
+"""Environment variables with the token of a kind, or `user:password`."""
+
+
+def read_history(
+    written: str, span: HistorySpan, tokens: Callable[[str], str | None] = os.environ.get
+) -> Iterator[HistoryEntry]:
+    """Yield the executions of a period from `KIND:PLACE`. Raises WrongSetting for an unknown kind.
+
+    tokens: returns the value of an environment variable.
+    """
+    kind, mark, place = written.partition(":")
+    if not mark or not place or kind not in KINDS:
+        raise WrongSetting(
+            f"{written!r} is not a known history. Write KIND:PLACE, where KIND is one of {', '.join(KINDS)}."
+        )
+    read: ReadHistory = import_module(KINDS[kind]).read_history
+    found = read(HistoryPlace(place, lambda: tokens(TOKENS[kind]) if kind in TOKENS else None), span)
+    return (each for each in found if each.within(span))

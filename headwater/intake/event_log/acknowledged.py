@@ -1,0 +1,93 @@
+"""The count file of the local log: stores what was acknowledged outside the log folder, so it survives the log."""
+
+import os
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from headwater.common.errors import LogUnavailable
+
+_BYTES = 128  # within one sector and overwritten in place, which works on a full disk
+
+
+class Acknowledged(NamedTuple):
+    """The newest acknowledged record.
+
+    sequence: 0 before the first; received_us: when it was received (UTC), 0 if unknown; lake: the name of the lake
+    with which the log was compared, empty if it was not compared yet.
+    """
+
+    epoch: str
+    sequence: int
+    received_us: int = 0
+    lake: str = ""
+
+
+def count_path(folder: Path) -> Path:
+    """Return the path of the count file: next to the log folder, so that emptying the folder does not delete it."""
+    return folder.with_name(f"{folder.name}.acknowledged")
+
+
+def read_count(folder: Path) -> Acknowledged | None:
+    """Return what the log in a folder has acknowledged; None without a valid count file.
+
+    Raises LogUnavailable if the file exists and cannot be read.
+    """
+    try:
+        line = count_path(folder).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LogUnavailable(
+            f"Cannot read the count file of the log: {error}. Restore the file or its permissions."
+        ) from error
+    said, _, check = line.strip().rpartition(b" ")
+    with suppress(ValueError):
+        if said and int(check, 16) == crc32(said):
+            epoch, sequence, received_us, lake = said.decode().split(" ")
+            return Acknowledged(epoch, int(sequence), int(received_us), lake.lstrip("-"))
+    return None  # damaged by a power cut, or another file: then log and lake decide
+
+
+class CountFile:
+    """The count file, opened by the process that writes the log.
+
+    It is written after each commit without fsync. That survives a killed process; after a power cut the log, which is
+    synced, may be ahead of the count.
+    """
+
+    def __init__(self, folder: Path, count: Acknowledged):
+        """Write and sync the first count. Raises LogUnavailable."""
+        self._path = count_path(folder)
+        with ExitStack() as stack:
+            try:
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+                stack.callback(self.close)
+                self.write(count)
+                os.fsync(self._file)
+            except OSError as error:
+                raise self._unwritable(error) from error
+            stack.pop_all()
+
+    def write(self, count: Acknowledged) -> None:
+        """Write a count. Raises LogUnavailable."""
+        said = f"{count.epoch} {count.sequence} {count.received_us} -{count.lake}".encode()
+        line = b"%b %08x" % (said, crc32(said))
+        try:
+            os.pwrite(self._file, line.ljust(_BYTES - 1) + b"\n", 0)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def is_deleted(self) -> bool:
+        """Whether the file was deleted while open."""
+        return not os.fstat(self._file).st_nlink
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _unwritable(self, error: OSError) -> LogUnavailable:
+        return LogUnavailable(
+            f"Cannot write the count file {self._path}: {error}. Free disk space, or restore the disk."
+        )

@@ -1,0 +1,100 @@
+"""Opens the files of the local log, after checking that they match the count file and the lake."""
+
+import logging
+from contextlib import closing, suppress
+from pathlib import Path
+
+from headwater.common.errors import LogUnavailable, Retry
+from headwater.common.resources import close_on_error
+from headwater.intake.event_log import LakeCheck
+from headwater.intake.event_log.acknowledged import Acknowledged, CountFile, read_count
+from headwater.intake.event_log.segment_faults import is_other, missing
+from headwater.intake.event_log.segment_writer import SegmentWriter
+from headwater.intake.event_log.segments import segment_files
+from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+
+log = logging.getLogger(__name__)
+
+
+class CheckedLogOpener:
+    """Opens a log folder, again after each failure of its writer, and maintains the count file. For one thread."""
+
+    def __init__(self, folder: Path, segment_bytes: int, lake: LakeCheck):
+        """Open nothing; `open` does."""
+        self._folder = folder
+        self._segment_bytes = segment_bytes
+        self._lake = lake
+        self._compared: str | None = None  # the epoch that this process has compared with the lake
+        self._count: Acknowledged | None = None
+        self._file: CountFile | None = None
+
+    def open(self) -> SegmentWriter:
+        """Open the newest segment, or create the first one if nothing was acknowledged before.
+
+        Raises LogUnavailable while that fails or the lake cannot be compared, and WrongSetting if log and lake do not
+        belong together.
+        """
+        count = self._count or read_count(self._folder)
+        if not segment_files(self._folder):
+            if count:
+                raise missing(self._folder, count.sequence)
+            self._compare(known=False)
+        elif count:
+            _check_frames(self._folder)
+        with close_on_error(SegmentWriter(self._folder, self._segment_bytes)) as writer:
+            epoch = writer.header.epoch
+            is_counted = count is not None and count.epoch == epoch
+            if count and is_counted:
+                _check_holds(self._folder, writer, count)
+            if self._compared != epoch:
+                self._compare(known=bool(count and is_counted and count.lake == self._lake.name))
+            self._compared = epoch
+            self.acknowledge(writer)
+        return writer
+
+    def acknowledge(self, writer: SegmentWriter) -> None:
+        """Write the newest committed record to the count file. Raises LogUnavailable."""
+        self._count = Acknowledged(writer.header.epoch, *writer.newest, self._lake.name)
+        if self._file and not self._file.is_deleted():
+            self._file.write(self._count)
+            return
+        self.close()
+        self._file = CountFile(self._folder, self._count)
+
+    def close(self) -> None:
+        """Close the count file; `acknowledge` opens it again."""
+        if self._file:
+            self._file.close()
+            self._file = None
+
+    def _compare(self, *, known: bool) -> None:
+        """Compare the log with the lake. If the lake is unavailable, an earlier comparison is enough (`known`)."""
+        try:
+            self._lake.check()
+        except Retry as error:
+            if not known:
+                raise LogUnavailable(
+                    f"Headwater cannot check yet whether log and lake belong together: {error}"
+                ) from error
+            log.warning(
+                "The lake is unavailable; the log continues, because it was compared with this lake before: %s", error
+            )
+
+
+def _check_frames(folder: Path) -> None:
+    """Raise LogDamaged for a damaged `-wal` file, before a writer opens it and deletes the file when it closes."""
+    newest = segment_files(folder)[-1]
+    with suppress(FileNotFoundError):
+        if Path(f"{newest}-wal").stat().st_size:
+            with closing(SqliteLogReader(folder)) as reader:
+                reader.tail()
+
+
+def _check_holds(folder: Path, writer: SegmentWriter, count: Acknowledged) -> None:
+    """Raise LogUnavailable unless the log contains the record of the count file."""
+    newest, _ = writer.newest
+    if newest < count.sequence:
+        raise is_other(folder, f"it ends at sequence {newest}, but {count.sequence} was acknowledged")
+    found = writer.received_us(count.sequence)
+    if found and count.received_us and found != count.received_us:
+        raise is_other(folder, f"its record {count.sequence} has another time of receipt than the acknowledged one")

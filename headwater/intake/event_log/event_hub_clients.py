@@ -1,0 +1,119 @@
+"""Clients of one event hub, by managed identity or connection string. Importing this module imports the Azure SDK."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from azure.eventhub import parse_connection_string
+from azure.eventhub.aio import EventHubConsumerClient, EventHubProducerClient
+
+from headwater.common.errors import WrongSetting
+from headwater.intake.event_log.azure_log_lines import silence_sdk
+
+CLOSE_S = 5.0
+
+_SDK: dict[str, Any] = {"retry_total": 0, "retry_backoff_factor": 0, "auth_timeout": 10}
+"""No SDK retries: the receiver's deadline leaves no time for hidden ones."""
+
+silence_sdk()  # the SDK logs as soon as it is imported
+
+
+@dataclass(frozen=True)
+class HubAddress:
+    """The address of a hub and the credentials: a connection string, or else the identity of this machine.
+
+    client_id: of a user-assigned managed identity; sdk: further arguments of the SDK's clients.
+    """
+
+    name: str
+    namespace: str | None = None
+    connection: str | None = field(default=None, repr=False)
+    client_id: str | None = None
+    sdk: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def host(self) -> str:
+        """Return the host, for messages. Raises WrongSetting for an invalid connection string."""
+        if self.connection is None:
+            return self.namespace or ""
+        try:
+            return str(parse_connection_string(self.connection).fully_qualified_namespace)
+        except ValueError:
+            raise WrongSetting(
+                "`hub_connection` is not a connection string of Event Hubs. Copy it from the namespace's shared access "
+                "policies: Endpoint=sb://…;SharedAccessKeyName=…;SharedAccessKey=…"
+            ) from None
+
+
+class HubClients:
+    """Creates clients of one hub for one event loop. They share a credential, and so a token."""
+
+    def __init__(self, address: HubAddress):
+        """Set the address without connecting. Raises WrongSetting for an invalid connection string."""
+        self.address = address
+        self.host = address.host
+        self._credential: Any = None
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def producer(self) -> EventHubProducerClient:
+        """Return a client that sends; it connects at its first use."""
+        options = {**_SDK, "ssl_context": _trust(), **self.address.sdk}
+        if self.address.connection is not None:
+            return EventHubProducerClient.from_connection_string(
+                self.address.connection, eventhub_name=self.address.name, **options
+            )
+        return EventHubProducerClient(self.host, self.address.name, self._identity(), **options)
+
+    def consumer(self, group: str) -> EventHubConsumerClient:
+        """Return a client that receives; it connects at its first use."""
+        options = {**_SDK, "ssl_context": _trust(), **self.address.sdk}
+        if self.address.connection is not None:
+            return EventHubConsumerClient.from_connection_string(
+                self.address.connection, group, eventhub_name=self.address.name, **options
+            )
+        return EventHubConsumerClient(self.host, self.address.name, group, self._identity(), **options)
+
+    def discard(self, client: EventHubProducerClient | EventHubConsumerClient) -> None:
+        """Close a client in the background, because it may be broken."""
+        task = asyncio.create_task(close(client))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def aclose(self) -> None:
+        """Wait until discarded clients are closed, then close the credential."""
+        await asyncio.gather(*self._closing)
+        if self._credential is not None:
+            await close(self._credential)
+
+    def _identity(self) -> Any:
+        if self._credential is None:
+            identity, own = import_identity(), self.address.client_id
+            self._credential = (
+                identity.ManagedIdentityCredential(client_id=own) if own else identity.DefaultAzureCredential()
+            )
+        return self._credential
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Load the machine's certificates once. The SDK would load them per connection, which blocks the loop for 0.1 s."""
+    return ssl.create_default_context()
+
+
+def import_identity() -> ModuleType:
+    """Import the identity SDK (0.4 s). Call it only if needed, and before requests wait for it."""
+    import azure.identity.aio  # noqa: PLC0415
+
+    return azure.identity.aio
+
+
+async def close(client: Any) -> None:
+    """Close a client or credential in any state."""
+    with contextlib.suppress(Exception):  # closing may fail for the same reason
+        async with asyncio.timeout(CLOSE_S):
+            await client.close()

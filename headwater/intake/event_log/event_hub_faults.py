@@ -1,0 +1,145 @@
+"""Explains errors of an event hub: kind, cause and fix, without secrets."""
+
+import logging
+import re
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from azure.core.exceptions import AzureError
+from azure.eventhub.exceptions import AuthenticationError, EventHubError, OperationTimeoutError
+
+from headwater.intake.event_log.event_hub_clients import HubAddress
+
+SAY_AGAIN_S = 60.0
+CALM_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class FaultKind(Enum):
+    """Kinds of fault. The value is the message, with cause and fix."""
+
+    LATE = "The {hub} did not answer in time. Send the event again, and check the metrics of the hub."
+    THROTTLED = "The {hub} is throttled: the load exceeds its throughput units. Add units, or enable auto-inflate."
+    ROLE = "The {hub} does not allow this identity to {does}. Assign the role {role!r} on the hub."
+    NO_HUB = "There is no {hub}. Correct `hub_name`, or create the hub."
+    IDENTITY = (
+        "There is no token for the {hub}: {why}. Assign a managed identity to this app, or set `identity_client_id`."
+    )
+    REFUSED = (
+        "The {hub} rejects the token: {why}. Renew the key in `hub_connection`, check that its policy allows to "
+        "{does}, and check the clock of this machine."
+    )
+    LOST = (
+        "The {hub} cannot be reached, or closed the connection: {why}. Check its address (`hub_namespace`), DNS and "
+        "the firewall (port 5671)."
+    )
+    OTHER = "The {hub} failed: {why}. Headwater tries again with the next event."
+
+
+@dataclass(frozen=True, slots=True)
+class HubFault:
+    """A fault and its message."""
+
+    kind: FaultKind
+    message: str
+
+
+_ROLES = {"send": "Azure Event Hubs Data Sender", "receive": "Azure Event Hubs Data Receiver"}
+
+_LOST = re.compile("socket-error|link:|connection:|session:")
+_SECRETS = re.compile(
+    r"(?i)(sharedaccesskey(?:name)?=|sharedaccesssignature[= ]|\bsig=|\bskn=|bearer |\beyJ)[^\s;&'\"]*"
+)
+
+
+def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
+    """Explain an exception of the SDK. does: `send` or `receive`."""
+    kind = _kind(error, address)
+    hub = f"event hub {address.name!r} at {address.host}"
+    return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
+
+
+def _kind(error: BaseException, address: HubAddress) -> FaultKind:
+    condition, text = _condition(error), str(error)
+    is_refused = "unauthorized-access" in condition or isinstance(error, AuthenticationError)
+    is_unexpired = "Expired" not in text
+    signs = {
+        FaultKind.LATE: isinstance(error, TimeoutError | OperationTimeoutError),
+        FaultKind.THROTTLED: "server-busy" in condition,
+        FaultKind.ROLE: is_refused and is_unexpired and ("claim" in text or address.connection is None),
+        FaultKind.NO_HUB: "not-found" in condition,
+        FaultKind.IDENTITY: _is_of_identity(error),
+        FaultKind.REFUSED: is_refused,
+        FaultKind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
+    }
+    return next((kind for kind, is_so in signs.items() if is_so), FaultKind.OTHER)
+
+
+class FaultLog:
+    """Logs each kind of fault once, again after a minute, and its end."""
+
+    def __init__(self, trouble: str | None = None) -> None:
+        """trouble: the initial state, before the first attempt."""
+        self.trouble = trouble
+        self._refused_at = -CALM_S
+        self._is_said = False
+        self._said: dict[FaultKind, float] = {}
+
+    def send_failed(self, fault: HubFault) -> None:
+        """Record a failed send. An open link alone does not end this fault."""
+        self._refused_at = time.monotonic()
+        self.open_failed(fault)
+
+    def open_failed(self, fault: HubFault) -> None:
+        """Record a link that could not be opened."""
+        self.trouble = fault.message
+        now = time.monotonic()
+        if now - self._said.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
+            self._said[fault.kind] = now
+            self._is_said = True
+            log.warning("%s", fault.message)
+
+    def opened(self) -> None:
+        """Record an open link, which ends the fault unless a send failed recently."""
+        if time.monotonic() - self._refused_at >= CALM_S:
+            self.sent()
+
+    def sent(self) -> None:
+        """Record an acknowledged send, which ends the fault."""
+        self.trouble = None
+        if self._is_said:
+            self._is_said = False
+            log.info("The event hub responds again.")
+
+
+def _is_of_identity(error: BaseException) -> bool:
+    """Whether a credential caused the error. The SDK wraps such errors in an exception without this information."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, AzureError):
+        seen = seen.__context__
+    return seen is not None
+
+
+def _condition(error: BaseException) -> str:
+    """Return the AMQP condition, such as `com.microsoft:server-busy`, of an exception of the SDK."""
+    details = getattr(error, "details", None)
+    condition: Any = getattr(details, "condition", None)
+    condition = getattr(condition, "value", condition)
+    if isinstance(condition, bytes):
+        return condition.decode("utf-8", "replace")
+    return str(condition or getattr(error, "error", None) or "")
+
+
+def _safe(error: BaseException, address: HubAddress) -> str:
+    """Return the beginning of an exception's message without secrets."""
+    text = error.message if isinstance(error, EventHubError) else str(error)
+    lines = [line.strip() for line in text.partition("Attempted credentials:")[0].splitlines() if line.strip()]
+    shown = " ".join(lines[:3]) or type(error).__name__
+    for part in (address.connection or "").split(";"):
+        secret = part.partition("=")[2]
+        if len(secret) >= 8 and "://" not in secret:
+            shown = shown.replace(secret, "***")
+    return _SECRETS.sub("***", shown)[:300].rstrip(". ")

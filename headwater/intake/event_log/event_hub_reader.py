@@ -1,0 +1,192 @@
+"""Reads from an event hub, with one synchronous reader per partition."""
+
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from azure.eventhub.aio import EventHubConsumerClient
+
+from headwater.common.errors import LogUnavailable
+from headwater.events.position import Source
+from headwater.intake.event_log import LoggedRecord
+from headwater.intake.event_log.event_hub_background import Background
+from headwater.intake.event_log.event_hub_clients import HubAddress, HubClients, close
+from headwater.intake.event_log.event_hub_faults import explain
+from headwater.intake.event_log.event_hub_records import epoch_of, sequence_of
+from headwater.intake.event_log.event_hub_stream import HubStream
+
+T = TypeVar("T")
+
+ASK_S = 5.0
+DELIVERY_S = 10.0
+SILENCE_S = 30.0
+RANGE_GROUP = "$Default"
+"""A consumer group that every hub has. The trigger's group is not usable, because the trigger reads with an epoch."""
+
+
+class HubReaders:
+    """Looks up the partitions of a hub on each call, and returns a reader of each."""
+
+    def __init__(self, address: HubAddress, group: str):
+        """group: consumer group of the parser; the basic tier has only `$Default`."""
+        self._asking = _Asking(address)
+        self._group = group
+        self._readers: list[HubReader] = []
+        self._lock = threading.Lock()
+
+    def __call__(self) -> Sequence["HubReader"]:
+        """Return the readers; the same ones until the hub is replaced. Raises LogUnavailable."""
+        found = self._asking.ask(lambda client: client.get_eventhub_properties())
+        epoch = epoch_of(found["created_at"])
+        sources = [Source(self._asking.address.name, epoch, name) for name in found["partition_ids"]]
+        with self._lock:
+            if sources != [reader.source for reader in self._readers]:
+                for reader in self._readers:
+                    reader.close()
+                self._readers = [HubReader(self._asking, source, self._group) for source in sources]
+            return list(self._readers)
+
+
+class HubReader:
+    """One partition of a hub. Call `read` from one thread only; the other methods are thread-safe."""
+
+    def __init__(self, asking: "_Asking", source: Source, group: str):
+        """Open nothing; the first read does."""
+        self.source = source
+        self._asking = asking
+        self._group = group
+        self._stream: HubStream | None = None
+        self._oldest: tuple[int, int] = (0, 0)
+
+    def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        """Return the records that the hub has delivered after `after`. The first call opens a link, which stays open.
+
+        If there are records, the first call waits for the first delivery; later calls do not wait.
+        """
+        if self._stream is None or after < self._stream.begin:
+            self.close()
+            self._stream = self._open(after, self._group)
+            if self.tail() > after:
+                self._stream.wait(_any, DELIVERY_S)
+        found = self._stream.read(after, limit, max_bytes)
+        if not found and time.monotonic() - self._stream.heard > SILENCE_S:
+            self._stream.heard = time.monotonic()
+            self._check_silence(self._stream, after)
+        return found
+
+    def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        """Return the records between two sequences, exclusive, over a separate link. Empty if the hub lost them."""
+        stream = self._open(after, RANGE_GROUP)
+        try:
+            stream.wait(
+                lambda found, size: (
+                    bool(found) and (found[-1].sequence >= before - 1 or len(found) >= limit or size >= max_bytes)
+                ),
+                DELIVERY_S,
+            )
+            found = stream.read(after, limit, max_bytes)
+        finally:
+            stream.close()
+        if not found and self.head() < before:
+            raise LogUnavailable(
+                f"Event hub {self.source.log!r} delivered no record of partition {self.source.partition} within "
+                f"{DELIVERY_S:.0f} s. Headwater tries again."
+            )
+        return [record for record in found if record.sequence < before]
+
+    def lost(self, after: int) -> int:  # noqa: ARG002 - see the docstring
+        """Return 0: a loss shows when the next record arrives."""
+        return 0
+
+    def in_epoch(self, epoch: str) -> Source:
+        """Return the source of this partition in another epoch of the log."""
+        return replace(self.source, epoch=epoch)
+
+    def at(self, sequence: int) -> None:
+        """Return None: a hub cannot be restored from a backup, and a recreated hub has another epoch."""
+
+    def acknowledged(self) -> int:
+        """Return 0: the service counts."""
+        return 0
+
+    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
+        """Return none: a loss shows when the next record arrives."""
+        return []
+
+    def tail(self) -> int:
+        """Fetch the newest sequence number."""
+        return sequence_of(self._properties()["last_enqueued_sequence_number"])
+
+    def head(self) -> int:
+        """Fetch the oldest stored sequence number, or the next one if the hub is empty."""
+        found = self._properties()
+        empty = found["is_empty"]
+        return sequence_of(found["last_enqueued_sequence_number"] + 1 if empty else found["beginning_sequence_number"])
+
+    def pending(self, passed: int) -> int:
+        """Count the records after `passed`, including notes of refusals."""
+        return max(0, self.tail() - passed)
+
+    def received_us(self, sequence: int) -> int | None:
+        """Return when the hub stored the first record from `sequence` on (us, UTC). Caches the last answer."""
+        if self._oldest[0] != sequence:
+            tail = self.tail()
+            found = self.read_between(sequence - 1, tail + 1, limit=1, max_bytes=1) if tail >= sequence else []
+            if not found:
+                return None
+            self._oldest = (sequence, found[0].received_us)
+        return self._oldest[1]
+
+    def size_bytes(self) -> int:
+        """Return 0: the log is not on this machine."""
+        return 0
+
+    def close(self) -> None:
+        """Close the link; the next read opens one."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _open(self, after: int, group: str) -> HubStream:
+        return HubStream(self._asking.clients, self._asking.background, self.source.partition, after, group)
+
+    def _properties(self) -> dict[str, Any]:
+        return self._asking.ask(lambda client: client.get_partition_properties(self.source.partition))
+
+    def _check_silence(self, stream: HubStream, after: int) -> None:
+        """Raise LogUnavailable if the hub delivers nothing although it has records, or if it was replaced."""
+        tail = self.tail()
+        if tail < after or (tail > after and not stream.wait(_any, ASK_S)):
+            raise LogUnavailable(
+                f"Event hub {self.source.log!r} stopped delivering partition {self.source.partition}. Headwater "
+                "opens a new link."
+            )
+
+
+def _any(found: Sequence[LoggedRecord], _: int) -> bool:
+    return bool(found)
+
+
+class _Asking:
+    """Queries properties of a hub and its partitions. The SDK opens a connection for each query."""
+
+    def __init__(self, address: HubAddress):
+        self.address = address
+        self.clients = HubClients(address)
+        self.background = Background()
+
+    def ask(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:
+        """Run a query. Raises LogUnavailable."""
+        try:
+            return self.background.run(self._answer(question), ASK_S)
+        except Exception as error:  # the SDK raises many types
+            raise LogUnavailable(explain(error, self.address, "receive").message) from error
+
+    async def _answer(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:
+        client = self.clients.consumer(RANGE_GROUP)
+        try:
+            return await question(client)
+        finally:
+            await close(client)

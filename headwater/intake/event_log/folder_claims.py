@@ -1,0 +1,150 @@
+"""The claim check pattern: bodies that are too large for the log are files in a folder, and the log has their keys."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from headwater.common.errors import GiveUp, LogUnavailable
+from headwater.common.storage_faults import explain
+from headwater.intake.event_log import Claims, LogWriter, Record, RecordKind, claim_name
+from headwater.intake.event_log.segments import sync_folder
+
+
+class FolderClaims:
+    """Claims as files in one folder. They contain raw bodies, so they live no longer than the log."""
+
+    def __init__(self, folder: Path):
+        """Create the folder if it is missing."""
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def put(self, body: bytes) -> bytes:
+        """Store a body durably and return its key. Raises LogUnavailable."""
+        key = secrets.token_hex(16)
+        try:
+            with (self._folder / key).open("xb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(self._folder)
+        except OSError as error:
+            with contextlib.suppress(LogUnavailable):  # an orphaned body is deleted at the next start
+                self.remove(key.encode())
+            raise LogUnavailable(f"Cannot store a large body in {self._folder}: {explain(error, 'data')}") from error
+        return key.encode()
+
+    def get(self, key: bytes) -> bytes:
+        """Return a body. Raises GiveUp if it does not exist, LogUnavailable if it cannot be read now."""
+        try:
+            return (self._folder / claim_name(key)).read_bytes()
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and self._folder.is_dir():
+                raise GiveUp(f"The body of this event is missing in {self._folder}: {error}.") from error
+            raise LogUnavailable(f"Cannot read a large body in {self._folder}: {explain(error, 'data')}") from error
+
+    def size(self, key: bytes) -> int:
+        """Return the length of a body in bytes; 0 if it is missing or unreadable."""
+        try:
+            return (self._folder / claim_name(key)).stat().st_size
+        except (OSError, GiveUp):
+            return 0
+
+    def remove(self, key: bytes) -> None:
+        """Delete a body. Raises LogUnavailable."""
+        try:
+            (self._folder / key.decode()).unlink(missing_ok=True)
+        except OSError as error:
+            raise LogUnavailable(f"Cannot delete a large body in {self._folder}: {explain(error, 'data')}") from error
+
+    def forget_older(self, hours: float) -> None:
+        """Delete bodies by age, for logs that do not report which records their retention deleted."""
+        oldest = time.time() - hours * 3600
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # another process may delete it first
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+    def keys(self) -> set[bytes]:
+        """List the keys of all bodies. Raises LogUnavailable."""
+        try:
+            return {path.name.encode() for path in self._folder.iterdir()}
+        except OSError as error:
+            raise LogUnavailable(f"Cannot read the folder {self._folder}: {explain(error, 'data')}") from error
+
+
+def forget_old(claims: Claims, hours: float) -> None:
+    """Delete old bodies of a local folder. Containers use a lifecycle rule instead."""
+    if isinstance(claims, FolderClaims):
+        claims.forget_older(hours)
+
+
+class OrphanedClaims:
+    """Bodies that existed when the log was opened. Those that no record refers to were never acknowledged."""
+
+    def __init__(self, claims: FolderClaims, named: Callable[[], Iterable[bytes]]):
+        """List the existing bodies, before anything is received.
+
+        named: lists the keys to which records of the log refer; raises LogUnavailable if the list may be incomplete.
+        """
+        self._claims = claims
+        self._named = named
+        self._left = claims.keys()
+
+    def sweep(self) -> None:
+        """Delete the bodies that no record refers to. Raises LogUnavailable and deletes none if the log is damaged."""
+        if self._left:
+            for key in self._left.difference(self._named()):
+                self._claims.remove(key)
+            self._left.clear()
+
+
+PUTS = 8
+"""Threads that store bodies. They are separate, so that only large bodies wait for a storage that hangs."""
+
+
+class ClaimCheck:
+    """A log writer that stores bodies above `limit_bytes` as claims."""
+
+    def __init__(self, log: LogWriter, claims: Claims, limit_bytes: int):
+        """Wrap a log. Small records pass unchanged."""
+        self._log = log
+        self._claims = claims
+        self._limit = limit_bytes
+        self._threads = ThreadPoolExecutor(PUTS, "claims")
+
+    async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
+        """Store large bodies, then append the records, within one timeout. Raises LogUnavailable."""
+        if max(len(record.body) for record in records) > self._limit:
+            if trouble := self._log.trouble():  # do not store large bodies on a full disk either
+                raise LogUnavailable(trouble)
+            started = time.monotonic()
+            records = await self._all_checked(records, timeout_s)
+            timeout_s = max(0.0, timeout_s - (time.monotonic() - started))
+        await self._log.append(records, timeout_s=timeout_s)
+
+    def trouble(self) -> str | None:
+        """Return why nothing can be acknowledged right now, or None."""
+        return self._log.trouble()
+
+    async def _all_checked(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
+        puts = {at: self._put(record.body) for at, record in enumerate(records) if len(record.body) > self._limit}
+        try:
+            async with asyncio.timeout(timeout_s):
+                keys = dict(zip(puts, await asyncio.gather(*puts.values()), strict=True))
+        except TimeoutError:
+            raise LogUnavailable(
+                f"Storing a large body took longer than {timeout_s:.1f} s. Send the event again."
+            ) from None
+        return [_checked(record, keys.get(at)) for at, record in enumerate(records)]
+
+    def _put(self, body: bytes) -> asyncio.Future[bytes]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, self._claims.put, body)
+
+
+def _checked(record: Record, key: bytes | None) -> Record:
+    return record if key is None else Record(RecordKind.CLAIM, key, record.http, record.key)

@@ -1,0 +1,86 @@
+"""Errors of the files of the SQLite log. An unreadable file is treated neither as empty nor as deleted."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwater.common.errors import LogMissing, LogUnavailable
+from headwater.common.storage_faults import DAMAGED_IN_SQLITE, explain
+
+NO_HEADER = "it has no header"
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, MemoryError)
+"""Exceptions of reading a damaged segment: rows may lack a kind or text, or state a length beyond memory."""
+_RESTORE = (
+    "Stop Headwater and restore the file from a copy, or move it away. In the latter case, its records that are not in "
+    "the lake are lost, and recorded as a gap."
+)
+_PUT_BACK = (
+    "Headwater acknowledges nothing until the files are restored. If they are lost, stop Headwater and run "
+    "`headwater log new-epoch`; `headwater audit` lists the lost records."
+)
+
+
+@contextmanager
+def using(path: Path) -> Iterator[None]:
+    """Convert errors of a segment to LogUnavailable."""
+    try:
+        yield
+    except FAULTS as error:
+        raise unusable(path, error) from error
+
+
+def unusable(path: Path, error: Exception) -> LogUnavailable:
+    """Explain why a segment cannot be used now, and what to do."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code in _LOCKED:
+        return LogUnavailable(
+            f"Another program, such as a backup or a database browser, has locked the log segment {path}. Close it. "
+            "Headwater tries again until then."
+        )
+    if code in DAMAGED_IN_SQLITE and not isinstance(error, OSError):
+        return damaged(path, str(error) or type(error).__name__)
+    return LogUnavailable(f"Cannot use the log segment {path}: {explain(error, 'data')}")
+
+
+def damaged(path: Path, what: str) -> LogUnavailable:
+    """Report a damaged segment. Only an operator may give up its content."""
+    return LogUnavailable(f"The log segment {path} is damaged: {what}. {_RESTORE}")
+
+
+def misplaced(path: Path) -> LogUnavailable:
+    """Report that the current segment was deleted, moved or replaced."""
+    return LogUnavailable(f"The log segment {path} was deleted, moved or replaced while it was written. {_PUT_BACK}")
+
+
+def missing(folder: Path, sequence: int) -> LogMissing:
+    """Report that a log with acknowledged records up to `sequence` does not exist."""
+    return LogMissing(
+        f"The event log in {folder} is missing: it had acknowledged records up to sequence {sequence}. {_PUT_BACK}"
+    )
+
+
+def is_other(folder: Path, what: str) -> LogUnavailable:
+    """Report that a log lacks acknowledged records."""
+    return LogUnavailable(f"The event log in {folder} was replaced by another log: {what}. {_PUT_BACK}")
+
+
+def is_gone(path: Path) -> bool:
+    """Whether a file does not exist; False if it exists and is unreadable."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def check_not_cut(path: Path) -> None:
+    """Raise LogUnavailable for a truncated file with records in its `-wal` file, which SQLite would delete."""
+    side = Path(f"{path}-wal")
+    if (
+        side.is_file() and side.stat().st_size and path.is_file() and not path.stat().st_size
+    ):  # the `-wal` file is younger
+        raise damaged(path, "it is empty, but its `-wal` file has records")

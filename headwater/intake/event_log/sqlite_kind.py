@@ -1,0 +1,99 @@
+"""The log kind `sqlite`: a log on the local disk."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from pydantic import Field
+
+from headwater.common.errors import LogUnavailable
+from headwater.intake.event_log import Claims, LakeCheck, Log, Readers
+from headwater.intake.event_log.folder_claims import FolderClaims, OrphanedClaims
+from headwater.intake.event_log.log_kind import LogKind, LogSettings
+
+
+class SqliteSettings(LogSettings):
+    """The disk usage of the log."""
+
+    segment_bytes: int = Field(256 << 20, gt=0, le=1 << 60, description="Size at which a log segment is closed.")
+    min_free_bytes: int = Field(
+        256 << 20, ge=0, le=1 << 60, description="Free disk space below which requests get 503."
+    )
+    retain_bytes: int = Field(
+        4 << 30,
+        ge=0,
+        le=1 << 60,
+        description="Headwater deletes the oldest parsed segments while the log is larger than this.",
+    )
+
+
+def orphaned_claims(folder: Path, claims: FolderClaims) -> OrphanedClaims:
+    """Return the stored claims that no record refers to. They were never acknowledged."""
+    from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+
+    def named() -> Sequence[bytes]:
+        with closing(SqliteLogReader(folder / "log")) as reader:
+            return reader.claims()
+
+    return OrphanedClaims(claims, named)
+
+
+class SqliteKind(LogKind):
+    """SQLite files in the folder `log`, for one machine."""
+
+    name = "sqlite"
+    extra = "server"
+    claim_bytes = 1 << 20
+
+    def open_log(
+        self, settings: SqliteSettings, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
+    ) -> Log:
+        """Open the log. Its first retention deletes orphaned claims, whose requests were never acknowledged.
+
+        It deletes them only in the local folder, because a container may be shared. Retention deletes nothing while a
+        segment is unreadable or the log is not compared with the lake.
+        """
+        from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
+
+        limits = LogLimits(
+            settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
+            settings.retain_hours, settings.retain_bytes,
+        )  # fmt: skip
+        if not isinstance(claims, FolderClaims):
+            return SqliteLog(folder / "log", limits, on_commit=on_commit, lake=lake)
+
+        leftovers = orphaned_claims(folder, claims)
+        return SqliteLog(
+            folder / "log", limits,
+            on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit, lake=lake,
+        )  # fmt: skip
+
+    def readers(self, settings: SqliteSettings, folder: Path) -> Readers:
+        """Return the reader of the only partition."""
+        from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+
+        readers = [SqliteLogReader(folder / "log")]
+        return lambda: readers
+
+    def is_made(self, folder: Path) -> bool:
+        """Whether `serve`, which may still be starting, has created the log. An unreadable log exists."""
+        from headwater.intake.event_log.sqlite_reader import SqliteLogReader
+
+        with closing(SqliteLogReader(folder / "log")) as reader:
+            try:
+                return reader.is_begun()
+            except LogUnavailable:
+                return True
+
+    def renew(self, settings: SqliteSettings, folder: Path) -> None:
+        """Begin another epoch of the log. No process may have it open."""
+        from headwater.intake.event_log.acknowledged import Acknowledged, CountFile
+        from headwater.intake.event_log.segment_writer import SegmentWriter
+        from headwater.intake.event_log.segments import new_epoch, rename
+
+        (folder / "log").mkdir(mode=0o700, exist_ok=True)
+        fresh = new_epoch()
+        with closing(SegmentWriter(folder / "log", settings.segment_bytes)) as writer:
+            counted = Acknowledged(fresh, *writer.newest)
+        rename(folder / "log", fresh)
+        CountFile(folder / "log", counted).close()

@@ -1,0 +1,267 @@
+"""Writes to the local log: one thread commits groups of requests over one connection.
+
+While a commit waits for the disk, the next group collects, so a busy log needs one fdatasync for many requests.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.common.errors import GiveUp, LogUnavailable, WrongSetting
+from headwater.intake.event_log import LakeCheck, Record
+from headwater.intake.event_log.checked_log_opener import CheckedLogOpener
+from headwater.intake.event_log.free_disk import FreeDisk
+from headwater.intake.event_log.segment_writer import SegmentWriter
+from headwater.intake.event_log.segments import PARTITION
+from headwater.intake.event_log.waiting_requests import WaitingRequest, WaitingRequests, answer_group, waiting_request
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 0.5
+MAX_PAUSE_S = 10.0
+START_S = 2.0
+"""How long the constructor waits until the log is open. A slow lake may take longer; then opening continues."""
+_NOT_YET = "The log is being opened. Send the event again in a moment."
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """Limits of disk space and memory, and the age and size at which parsed segments are deleted."""
+
+    segment_bytes: int = 256 << 20
+    queued_bytes: int = 64 << 20
+    min_free_bytes: int = 256 << 20
+    retain_hours: float = 72
+    retain_bytes: int = 4 << 30
+
+
+class SqliteLog:
+    """The only writer of a log folder. The caller holds the folder's lock."""
+
+    def __init__(
+        self,
+        folder: Path,
+        limits: LogLimits = LogLimits(),
+        *,
+        on_remove: Callable[[bytes], None] = lambda _: None,
+        before_retention: Callable[[], None] = lambda: None,
+        on_commit: Callable[[], None] = lambda: None,
+        lake: LakeCheck = LakeCheck("", lambda: None),  # noqa: B008 - frozen
+    ):
+        """Open or create the log. While that fails, it acknowledges nothing, `trouble` has the reason, and it retries.
+
+        on_remove: called with the key of each claim whose record retention deletes; before_retention: called before
+        each retention, raises LogUnavailable to postpone it; on_commit: called after each committed group; lake: the
+        check before the log accepts anything. Returns when the log is open, at the latest after START_S.
+        Raises WrongSetting for a log of a newer format, or one that does not belong to the lake.
+        """
+        self._folder = folder.resolve()
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._limits = limits
+        self._on_remove = on_remove
+        self._before_retention = before_retention
+        self._on_commit = on_commit
+        self._waiting = WaitingRequests(limits.queued_bytes)
+        self._disk = FreeDisk(self._folder, limits.min_free_bytes)
+        self._wake = threading.Condition()
+        self._closing = False
+        self._closed: str | None = _NOT_YET  # why the files cannot be opened
+        self._pause_s = RETRY_S  # until they are tried again
+        self._error: str | None = None  # why the last group could not be written
+        self._put_off: str | None = None  # why retention did nothing
+        self._retention: tuple[int, float, int] | None = None
+        self._writer: SegmentWriter | None = None
+        self._opening = CheckedLogOpener(self._folder, limits.segment_bytes, lake)
+        self._opened: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+        self._thread.start()
+        try:
+            self._opened.result(START_S)
+        except TimeoutError:
+            pass
+        except WrongSetting:
+            self.close()
+            raise
+        except GiveUp as error:
+            log.warning("Nothing is acknowledged: %s", error)
+
+    @property
+    def epoch(self) -> str:
+        """The epoch of the log. Raises LogUnavailable while its files cannot be opened."""
+        if self._writer is None:
+            raise LogUnavailable(self._closed or self._error)
+        return self._writer.header.epoch
+
+    async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
+        """Store the records durably, all or none.
+
+        Raises LogUnavailable if the disk is nearly full, the log is over capacity, the storage fails, or the commit
+        takes longer than the timeout. In the last case the records may be stored; event ids identify repeated requests.
+        """
+        waiting = waiting_request(records)
+        self._enqueue(waiting)
+        timer = waiting.loop.call_later(timeout_s, waiting.expire, timeout_s)
+        try:
+            await waiting.done
+        finally:
+            timer.cancel()
+
+    def trouble(self) -> str | None:
+        """Return why nothing can be acknowledged right now, or None."""
+        if self._closing or not self.is_writing():
+            return "The log is closed. Start Headwater again."
+        return self._disk.trouble() or self._closed or self._error or self._misplaced()
+
+    def is_writing(self) -> bool:
+        """Whether the writer thread runs. Before `close`, only a bug can end it."""
+        return self._thread.is_alive()
+
+    def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
+        """Request retention with the log's limits. Nothing is deleted while log or lake are unavailable."""
+        if self._closed:
+            raise LogUnavailable(self._closed)
+        self._before_retention()
+        oldest_us = (time.time() - self._limits.retain_hours * 3600) * 1e6
+        self.request_retention(passed()[PARTITION], oldest_us, self._limits.retain_bytes)
+
+    def request_retention(self, passed: int, older_than_us: float, keep_bytes: int) -> None:
+        """Request the deletion of parsed segments that are too old, or exceed the size limit.
+
+        passed: the newest sequence in the lake; later records are never deleted.
+        """
+        with self._wake:
+            self._retention = (passed, older_than_us, keep_bytes)
+            self._wake.notify()
+
+    async def aclose(self) -> None:
+        """Call `close` in a thread, because the event loop must deliver the last answers."""
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Commit waiting requests, then close. The folder can be opened again afterwards."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+        if self._writer:
+            self._writer.close()
+        self._opening.close()
+
+    # The writer thread
+
+    def _run(self) -> None:
+        try:
+            self._open()
+            self._opened.set_result(None)
+        except GiveUp as error:
+            self._closed = str(error)
+            self._opened.set_exception(error)
+        while True:
+            group = self._next_group()
+            if not group and self._closing:
+                return
+            if self._writer is None:
+                self._reopen()
+            if group:
+                self._commit(group)
+            self._tidy()
+
+    def _next_group(self) -> list[WaitingRequest]:
+        with self._wake:
+            while not (self._waiting or self._closing or self._retention):
+                if not self._wake.wait(self._pause_s if self._writer is None else None):
+                    return []
+            return self._waiting.take_group()
+
+    def _commit(self, group: list[WaitingRequest]) -> None:
+        failure = None
+        if self._writer is None:
+            failure = LogUnavailable(self._closed)
+        else:
+            try:
+                self._writer.write([record for waiting in group for record in waiting.records])
+                self._opening.acknowledge(self._writer)
+                self._error = None
+            except LogUnavailable as error:
+                failure = error
+                self._failed(error)
+        answer_group(group, failure)
+        if not failure:
+            self._on_commit()
+
+    def _tidy(self) -> None:
+        retention, self._retention = self._retention, None
+        if self._writer is None:
+            return
+        try:
+            self._writer.tidy()
+        except LogUnavailable as error:
+            self._failed(error)
+            return
+        if retention:
+            self._retain(self._writer, *retention)
+
+    def _retain(self, writer: SegmentWriter, passed: int, older_than_us: float, keep_bytes: int) -> None:
+        put_off = None
+        try:
+            writer.retain(passed, older_than_us, keep_bytes, self._on_remove)
+        except LogUnavailable as error:
+            put_off = str(error)
+        if put_off != self._put_off and put_off:
+            log.warning("Retention is postponed: %s", put_off)
+        self._put_off = put_off
+
+    def _failed(self, error: LogUnavailable) -> None:
+        """Close the files. The next group reads back what is on disk."""
+        if self._error != str(error):
+            log.warning("%s", error)
+        if self._misplaced():
+            self._closed = str(error)  # until the path has the right log again
+        else:
+            self._error = str(error)
+        if self._writer:
+            self._writer.close()
+            self._writer = None
+
+    def _open(self) -> None:
+        began = time.monotonic()
+        try:
+            self._writer = self._opening.open()
+            self._closed = None
+        except LogUnavailable as error:
+            if self._closed != str(error):
+                log.warning("Nothing is acknowledged: %s", error)
+            self._closed = str(error)
+        finally:
+            self._pause_s = min(MAX_PAUSE_S, RETRY_S + 10 * (time.monotonic() - began))
+
+    def _reopen(self) -> None:
+        try:
+            self._open()
+        except GiveUp as error:  # a newer Headwater has written the log, or it was replaced
+            self._closed = str(error)
+
+    def _misplaced(self) -> str | None:
+        writer = self._writer
+        try:
+            if writer:
+                writer.check_in_place()
+        except LogUnavailable as error:
+            return str(error)
+        return None
+
+    # The caller's thread
+
+    def _enqueue(self, waiting: WaitingRequest) -> None:
+        if trouble := self._disk.trouble():
+            raise LogUnavailable(trouble)
+        with self._wake:
+            if self._closing:
+                raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
+            self._waiting.put(waiting)
+            self._wake.notify()

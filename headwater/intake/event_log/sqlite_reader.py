@@ -1,0 +1,284 @@
+"""Reads the local log across its segments, while another process may write it."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from headwater.common.errors import LogMissing, LogUnavailable
+from headwater.common.resources import close_on_error
+from headwater.events.position import Source
+from headwater.intake.event_log import LoggedRecord, RecordKind
+from headwater.intake.event_log.acknowledged import read_count
+from headwater.intake.event_log.body_packing import unpack
+from headwater.intake.event_log.segment_faults import FAULTS, NO_HEADER, damaged, is_gone, missing, unusable
+from headwater.intake.event_log.segments import (
+    PACKED_SINCE,
+    PARTITION,
+    Header,
+    claim_keys,
+    ends,
+    events_behind,
+    first_event_us,
+    harm_of,
+    identity,
+    last_sequence,
+    open_readonly,
+    read_header,
+    segment_files,
+)
+from headwater.intake.event_log.wal_frames import check_frames
+
+T = TypeVar("T")
+
+KEPT_OPEN = 2
+"""Segments that a reader keeps open: usually the one it reads and the newest. Each uses three file descriptors."""
+
+_YEAR_10000_US = 253_402_300_800_000_000
+"""Later times cannot be stored in tables, so a row with one is damaged."""
+
+_RECORDS = (
+    "SELECT sequence, received_us, kind, http, body, (SELECT format FROM header) "  # an empty one may change its format
+    "FROM records WHERE sequence > ? ORDER BY sequence LIMIT ?"
+)
+
+
+class _Segment(NamedTuple):
+    """An open segment, with the identity of its file."""
+
+    connection: sqlite3.Connection
+    header: Header
+    identity: tuple[int, int] | None
+
+
+class SqliteLogReader:
+    """Reads a log folder that another process may write. Not thread-safe.
+
+    Methods that need a locked or damaged segment raise LogUnavailable.
+    """
+
+    def __init__(self, folder: Path):
+        """Open nothing; methods open segments as needed."""
+        self._folder = folder.resolve()
+        self._open: dict[Path, _Segment] = {}  # the latest used last
+
+    @property
+    def source(self) -> Source:
+        """The name of the log, its epoch and partition. Raises LogUnavailable if there was never a log."""
+        count = None if self._segments() else read_count(self._folder)
+        epoch = count.epoch if count else self._of_newest(lambda _, header: header.epoch)
+        return self.in_epoch(epoch)
+
+    def in_epoch(self, epoch: str) -> Source:
+        """Return the source of this partition in another epoch of the log."""
+        return Source("local", epoch, PARTITION)
+
+    def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        """Return the records after `after`, at most `limit` and about `max_bytes`. A gap may precede the first."""
+        found: list[LoggedRecord] = []
+        size = 0
+        for path in self._behind(after):
+            reading = _Reading(path, after, limit - len(found), max_bytes - size)
+            found += self._ask(path, reading.of) or []
+            size = sum(len(record.body) for record in found)
+            if len(found) >= limit or size >= max_bytes:
+                break
+        return found
+
+    def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        """Return the records between two sequences, exclusive, at most `limit` and about `max_bytes`."""
+        found = self.read(after, limit=min(limit, before - 1 - after), max_bytes=max_bytes)
+        return [record for record in found if record.sequence < before]
+
+    def lost(self, after: int) -> int:
+        """Return the newest sequence if retention has deleted all records after `after`, else 0."""
+        tail = self.tail()  # read first, so that records appended meanwhile do not count as lost
+        return 0 if tail <= after or self.read(after, limit=1, max_bytes=1) else tail
+
+    def at(self, sequence: int) -> LoggedRecord | None:
+        """Return one record, or None."""
+        return next(iter(self.read_between(sequence - 1, sequence + 1, limit=1, max_bytes=1)), None)
+
+    def acknowledged(self) -> int:
+        """Return the newest acknowledged sequence of this epoch from the count file; 0 without one."""
+        count = read_count(self._folder)
+        return count.sequence if count and count.epoch == self.source.epoch else 0
+
+    def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
+        """List the ranges (first, last) after `passed` that an epoch acknowledged and no segment has."""
+        count = read_count(self._folder)  # read first, so that records appended meanwhile do not count as missing
+        if count and count.epoch == life.epoch:
+            acknowledged = max(acknowledged, count.sequence)
+        is_there = bool(self._segments()) and self.source.epoch == life.epoch
+        found, following = [], passed + 1
+        for first, last in [*(self._held(passed) if is_there else ()), (acknowledged + 1, 0)]:
+            if first > following:
+                found.append((following, first - 1))
+            following = max(following, last + 1)
+        return found
+
+    def tail(self) -> int:
+        """Return the newest sequence number, or 0 for a log that never had a record.
+
+        Raises LogDamaged if acknowledged records are missing because the newest segment's `-wal` file is damaged.
+        """
+        count = read_count(self._folder)  # read first, because the count is never ahead of the log
+        found = self._of_newest(last_sequence)
+        if count and found < count.sequence and count.epoch == self.source.epoch:
+            check_frames(self._segments()[-1])
+        return found
+
+    def head(self) -> int:
+        """Return the oldest stored sequence number."""
+        return int(self._segments()[0].stem)
+
+    def pending(self, passed: int) -> int:
+        """Count the events after sequence `passed`, without notes of refusals."""
+        found = [
+            self._ask(path, lambda connection, _: events_behind(connection, passed)) for path in self._behind(passed)
+        ]
+        return sum(filter(None, found))
+
+    def received_us(self, sequence: int) -> int | None:
+        """Return when the first event from `sequence` on was received (us, UTC), or None."""
+        paths = self._behind(sequence - 1)
+        found = (self._ask(path, lambda connection, _: first_event_us(connection, sequence)) for path in paths)
+        return next((received_us for received_us in found if received_us is not None), None)
+
+    def claims(self) -> list[bytes]:
+        """List the keys of all claims to which stored records refer."""
+        found = [self._ask(path, lambda connection, _: claim_keys(connection)) for path in self._behind(0)]
+        return [key for keys in found for key in keys or []]
+
+    def is_begun(self) -> bool:
+        """Whether there is a complete segment. Raises LogUnavailable if one is unreadable."""
+        return any(self._ask(path, lambda *_: True) for path in self._segments())
+
+    def size_bytes(self) -> int:
+        """Return the bytes of all segments on disk."""
+        return sum(path.stat().st_size for path in self._folder.glob("*.sqlite*"))
+
+    def close(self) -> None:
+        """Close every connection."""
+        for path in list(self._open):
+            self._let_go(path)
+
+    def _segments(self) -> list[Path]:
+        files = segment_files(self._folder)
+        for gone in self._open.keys() - set(files):
+            self._let_go(gone)
+        return files
+
+    def _behind(self, after: int) -> list[Path]:
+        """List the segments that may have records after `after`."""
+        files = self._segments()
+        if not files:
+            raise self._none()
+        lasts = [int(path.stem) - 1 for path in files[1:]]
+        return [path for path, end in zip(files, [*lasts, None], strict=True) if end is None or end > after]
+
+    def _held(self, after: int) -> list[tuple[int, int]]:
+        """List the ranges (first, last) of stored records after `after`. A segment has no holes, it has one writer."""
+        found = [self._ask(path, lambda connection, _: ends(connection)) for path in self._behind(after)]
+        return [each for each in found if each]
+
+    def _of_newest(self, ask: Callable[[sqlite3.Connection, Header], T]) -> T:
+        for path in reversed(self._segments()):
+            if (found := self._ask(path, ask)) is not None:
+                return found
+        raise self._none()
+
+    def _none(self) -> LogUnavailable:
+        if count := read_count(self._folder):
+            return missing(self._folder, count.sequence)
+        return LogMissing(f"There is no event log at {self._folder} yet. Start `headwater up` with this data folder.")
+
+    def _ask(self, path: Path, ask: Callable[[sqlite3.Connection, Header], T]) -> T | None:
+        """Query one segment; None if retention deleted it, or its creation is not complete."""
+        try:
+            opened = self._kept(path) or self._opened(path)
+            return ask(opened.connection, opened.header) if opened else None
+        except FAULTS as error:
+            self._let_go(path)  # a restored file is another file
+            if is_gone(path):
+                return None
+            raise unusable(path, error) from error
+
+    def _kept(self, path: Path) -> "_Segment | None":
+        """Return a segment that is already open, unless its file was replaced."""
+        opened = self._open.pop(path, None)
+        if opened is None:
+            return None
+        self._open[path] = opened
+        if identity(str(path)) == opened.identity:
+            return opened
+        self._let_go(path)
+        return None
+
+    def _opened(self, path: Path) -> "_Segment | None":
+        found = identity(str(path))
+        with close_on_error(open_readonly(path)) as connection:
+            header = read_header(connection)
+        if header:
+            self._open[path] = _Segment(connection, header, found)
+            if len(self._open) > KEPT_OPEN:
+                self._let_go(next(iter(self._open)))
+            return self._open[path]
+        connection.close()
+        if path in segment_files(self._folder)[:-1]:  # a segment is complete before the next one begins
+            raise damaged(path, NO_HEADER)
+        return None
+
+    def _let_go(self, path: Path) -> None:
+        if opened := self._open.pop(path, None):
+            opened.connection.close()
+
+
+class _Reading(NamedTuple):
+    """A read of one segment: at most `limit` records after `after`, and about `max_bytes` of bodies."""
+
+    path: Path
+    after: int
+    limit: int
+    max_bytes: int
+
+    def of(self, connection: sqlite3.Connection, header: Header) -> list[LoggedRecord]:
+        """Read up to the first damaged record. Raises LogUnavailable if the first record is damaged.
+
+        A missing record means that somebody deleted it, or that the pages are damaged; then the pages are checked.
+        """
+        found: list[LoggedRecord] = []
+        following = max(self.after + 1, header.first_sequence)
+        newest = last_sequence(
+            connection, header
+        )  # read first, so that records appended meanwhile do not count as missing
+        try:
+            for record in self._records(connection):
+                if record.sequence != following and (what := harm_of(connection)):
+                    raise ValueError(what)
+                found.append(record)
+                following = record.sequence + 1
+        except FAULTS as error:
+            if found:
+                return found
+            if isinstance(error, sqlite3.Error | OSError):
+                raise
+            raise damaged(self.path, f"record {following} cannot be read, {error}") from error
+        if not found and following <= newest:
+            raise damaged(self.path, f"record {following} is missing")
+        return found
+
+    def _records(self, connection: sqlite3.Connection) -> Iterator[LoggedRecord]:
+        size = 0
+        with closing(
+            connection.execute(_RECORDS, (self.after, self.limit))
+        ) as rows:  # an open statement blocks checkpoints
+            for sequence, received_us, kind, http, stored, form in rows:
+                if not 0 <= received_us < _YEAR_10000_US:
+                    raise ValueError(f"its time of receipt is {received_us}")
+                body = unpack(stored) if kind == RecordKind.EVENT and form >= PACKED_SINCE else stored
+                yield LoggedRecord(sequence, received_us, RecordKind(kind), http, body)
+                size += len(body)
+                if size >= self.max_bytes:
+                    break

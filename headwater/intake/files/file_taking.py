@@ -1,0 +1,292 @@
+"""Ingests new events of files. A batch is acknowledged before the positions in its files are stored."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from headwater.common.errors import HeadwaterError, InvalidEvent, Retry, WrongSetting
+from headwater.common.failpoints import reach
+from headwater.events.envelope import read_envelope
+from headwater.events.transport_losses import loss_event
+from headwater.intake.files.batch_sending import BATCH, BATCH_BYTES, BatchSender
+from headwater.intake.files.file_forms import GetClaim, NoEvents, Piece, read_pieces
+from headwater.intake.files.recognition import COMPARED, digest, is_settled, recognize
+from headwater.intake.files.sources.file_source import FileGone, FileSource, FoundFile
+from headwater.intake.files.taken_ledger import TakenFile, TakenLedger
+
+TORN_US = 24 * 3600 * 1_000_000
+"""An incomplete end of a file is rejected if the file has not changed for this long, because it will stay so."""
+_SETTLED = 500_000
+"""Files that are recognized without reading the ledger; about 70 bytes each."""
+MOST_REJECTED = 1000
+"""Lines of one file that are not events, after which the rest is not read: the file contains something else."""
+_REASONS = 20
+_SHOWN = 64 << 10
+"""Bytes that are sent of a rejected line. The whole line can be looked up in its file."""
+
+
+@dataclass
+class Intake:
+    """Counts of files and events, and the reasons why some were not ingested.
+
+    files: checked; unchanged: without new events; events: ingested; losses: those of them in which a transport reports
+    losses; rejected: lines that are not events, stored in table `rejected`; refused: not in the lake; waiting:
+    incomplete ends; unreadable: whole files; stopped: files that were not read to their end, because too many of their
+    lines are not events.
+    """
+
+    files: int = 0
+    unchanged: int = 0
+    events: int = 0
+    losses: int = 0
+    rejected: int = 0
+    refused: int = 0
+    waiting: int = 0
+    unreadable: int = 0
+    stopped: int = 0
+    deleted: int = 0
+    reasons: list[str] = field(default_factory=list)
+    torn: list[str] = field(default_factory=list)
+
+    def note(self, reason: str) -> None:
+        """Add a reason, if there are not too many yet."""
+        if len(self.reasons) < _REASONS and reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def note_file(self, reason: str) -> None:
+        """Add a reason that concerns a whole file; it replaces the last one if there are too many."""
+        if reason not in self.reasons:
+            self.reasons.insert(0, reason)
+            del self.reasons[_REASONS:]
+
+    @property
+    def is_well(self) -> bool:
+        """Return whether all complete events are in the lake."""
+        return not (self.rejected or self.refused or self.unreadable or self.stopped)
+
+    def wait_for(self, known: TakenFile) -> None:
+        """Count a file with an incomplete end."""
+        self.waiting += 1
+        if len(self.torn) < _REASONS:
+            self.torn.append(
+                f"{known.path}: the end after line {known.place.line} is incomplete; it is rejected after a day"
+            )
+
+    def begin_look(self) -> None:
+        """Reset the counts that each pass over the files starts from zero."""
+        self.files = self.unchanged = self.waiting = 0
+        self.torn.clear()
+
+    def shown(self) -> dict[str, Any]:
+        """Return the counts and reasons for an answer."""
+        found = asdict(self)
+        found["reasons"] += found.pop("torn")
+        return found
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """Which ingested files may be deleted: those acknowledged before both times, by this machine's clock (us)."""
+
+    rested_us: int
+    in_bronze_us: int
+
+
+class FileTaker:
+    """Ingests files into one receiver."""
+
+    def __init__(
+        self,
+        ledger: TakenLedger,
+        sender: BatchSender,
+        claim: GetClaim,
+        on_batch: Callable[[Intake], None],
+        most_rejected: int = MOST_REJECTED,
+    ) -> None:
+        """Set up a taker that has read nothing yet.
+
+        on_batch: called with the counts so far after each batch; most_rejected: lines of a file that are not events,
+        after which the rest of the file is not read.
+        """
+        self._ledger = ledger
+        self._sender = sender
+        self._claim = claim
+        self._on_batch = on_batch
+        self._most_rejected = most_rejected
+        self.done = Intake()
+        self._refused: set[tuple[str, str]] = set()
+        self._settled: set[int] = set()  # hashes of files as they were listed; any change of a file changes its hash
+        self._undeletable: HeadwaterError | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._events: list[bytes] = []
+        self._size = 0
+        self._of: list[tuple[tuple[str, str], int]] = []
+        self._bad: list[tuple[tuple[str, str], int, bytes]] = []
+        self._reached: dict[tuple[str, str], TakenFile] = {}
+
+    def take(self, sources: Sequence[FileSource], since_us: int = 0, deletion: Deletion | None = None) -> None:
+        """Ingest new events of files modified at or after a time; may be called again after a Retry or WrongSetting.
+
+        An error of a deletion is raised after all files were ingested.
+        """
+        self.done.begin_look()
+        self._undeletable = None
+        self._begin()
+        for source in sources:
+            for found in source.files(since_us):
+                self._look(source, found, deletion)
+        self._flush()
+        self._refused.clear()  # they are in the ledger now
+        if self._undeletable:
+            raise self._undeletable
+
+    def _look(self, source: FileSource, found: FoundFile, deletion: Deletion | None) -> None:
+        self.done.files += 1
+        if deletion is None and hash((source.store, found)) in self._settled:
+            self.done.unchanged += 1
+            return
+        known = self._ledger.find(source.store, found.identity)
+        if known and is_settled(known, found) and not _is_given_up(known, found):
+            self._let_be(source, found, known, deletion)
+        else:
+            self._take_file(source, found)
+
+    def _let_be(self, source: FileSource, found: FoundFile, known: TakenFile, deletion: Deletion | None) -> None:
+        self.done.unchanged += 1
+        if known.torn:
+            self.done.wait_for(known)
+        else:
+            self._remember(source, found)
+        is_over = deletion and 0 < known.taken_us < min(deletion.rested_us, deletion.in_bronze_us)
+        if is_over and not known.torn and not known.refused and self._delete(source, found):
+            self._ledger.forget(known)
+            self.done.deleted += 1
+
+    def _remember(self, source: FileSource, found: FoundFile) -> None:
+        if len(self._settled) >= _SETTLED:
+            self._settled.clear()  # most of them may no longer exist
+        self._settled.add(hash((source.store, found)))
+
+    def _delete(self, source: FileSource, found: FoundFile) -> bool:
+        """Delete a file. If a deletion fails, no other is tried in this pass."""
+        if self._undeletable:
+            return False
+        try:
+            return source.delete(found)
+        except (Retry, WrongSetting) as error:
+            self._undeletable = error
+            return False
+
+    def _take_file(self, source: FileSource, found: FoundFile) -> None:
+        try:
+            with source.open(found) as file:
+                known = recognize(self._ledger, source, found, file)
+                seen = replace(known, size=found.size, modified_us=found.modified_us, version=found.version)
+                self._read(found, seen, read_pieces(file, known.place, self._claim))
+        except FileGone:
+            return
+        except NoEvents as error:
+            self._pass_over(found, str(error))
+            self._reach(TakenFile(source.store, found.identity, found.shown, *found[2:], ended=True, refused=True))
+        except OSError as error:
+            self._pass_over(found, f"it cannot be read: {error.strerror or error}")
+
+    def _pass_over(self, found: FoundFile, why: str) -> None:
+        reason = f"{found.shown}: {why}"
+        self.done.unreadable += reason not in self.done.reasons  # counted once, not in each pass
+        self.done.note(reason)
+
+    def _read(self, found: FoundFile, reached: TakenFile, pieces: Iterator[Piece]) -> None:
+        reached = replace(reached, ended=False, torn=False)
+        rejected = 0
+        for piece in pieces:
+            if rejected >= self._most_rejected:
+                self._stop(reached, rejected)
+                return
+            if not piece.whole and not _is_at_rest(found):
+                self.done.wait_for(reached)
+                reached = replace(reached, torn=True)
+                break
+            reached = _behind(reached, piece)
+            rejected += not self._add(reached, piece)
+        self._reach(replace(reached, ended=True))
+
+    def _stop(self, reached: TakenFile, rejected: int) -> None:
+        """Leave the rest of a file unread until it changes. It is not deleted, like files with refused events."""
+        self.done.stopped += 1
+        self.done.note_file(
+            f"{reached.path}: {rejected:,} of its lines are not events, so it is not read after line "
+            f"{reached.place.line}. Move it out of the folder, or change it and run `headwater ingest` with a larger "
+            "--max-rejected."
+        )
+        self._reach(replace(reached, ended=True, refused=True))
+
+    def _add(self, reached: TakenFile, piece: Piece) -> bool:
+        """Add a piece to the batch. Return whether it is an event."""
+        key = reached.store, reached.identity
+        text = piece.text.strip()
+        lost = loss_event(text)
+        try:
+            read_envelope(lost or text)
+        except InvalidEvent:
+            self._bad.append((key, piece.line, text[:_SHOWN]))
+            is_event = False
+        else:
+            is_event = True
+            self._events.append(lost or text)
+            self._of.append((key, piece.line))
+            self._size += len(text)
+            self.done.losses += lost is not None
+        self._reach(reached)
+        return is_event
+
+    def _reach(self, reached: TakenFile) -> None:
+        """Note how far a file is read, and send the batch if it is full."""
+        self._reached[reached.store, reached.identity] = reached
+        count = max(len(self._events), len(self._bad), len(self._reached) // 2)
+        if count >= BATCH or self._size >= BATCH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Send the batch, then store the positions. After a kill in between it is sent again; the lake deduplicates."""
+        reach("ingest.read")
+        refused = self._sender.send(self._events)
+        for index, reason in refused.items():
+            self._refuse(*self._of[index], reason)
+        for key, line, text in self._bad:
+            reason_of_bad = self._sender.quarantine(text, self._reached[key].path, line)
+            if reason_of_bad is None:
+                self.done.rejected += 1
+                self.done.note(f"{self._reached[key].path}:{line}: not an event; see `headwater rejected`")
+            else:
+                self._refuse(key, line, reason_of_bad)
+        self.done.events += len(self._events) - len(refused)
+        reach("ingest.answered")
+        now_us, some = time.time_ns() // 1000, self._refused
+        self._ledger.keep(
+            replace(each, taken_us=now_us, refused=each.refused or key in some) for key, each in self._reached.items()
+        )
+        reach("ingest.kept")
+        self._begin()
+        self._on_batch(self.done)
+
+    def _refuse(self, key: tuple[str, str], line: int, reason: str) -> None:
+        self.done.refused += 1
+        self.done.note(f"{self._reached[key].path}:{line}: {reason}")
+        self._refused.add(key)
+
+
+def _behind(reached: TakenFile, piece: Piece) -> TakenFile:
+    tail = piece.text[-COMPARED:] if piece.behind.form == "lines" else b""
+    return replace(reached, place=piece.behind, tail=digest(tail), tail_bytes=len(tail))
+
+
+def _is_at_rest(found: FoundFile) -> bool:
+    return found.modified_us + TORN_US < time.time_ns() // 1000
+
+
+def _is_given_up(known: TakenFile, found: FoundFile) -> bool:
+    return known.torn and _is_at_rest(found)

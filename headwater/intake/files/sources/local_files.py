@@ -1,0 +1,147 @@
+"""Files on a disk of this machine, or mounted on it."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from headwater.common.errors import WrongSetting
+from headwater.intake.files.sources.file_source import (
+    FileGone,
+    FoundFile,
+    is_earlier_day,
+    is_passed_over,
+)
+from headwater.intake.files.sources.unchanged_deletion import delete_unchanged
+
+
+class LocalFiles:
+    """A file, or the files of a folder at any depth.
+
+    Links to files are followed as long as they stay in the folder, links to folders are not. The path itself may be a
+    link.
+    """
+
+    store = "file"
+    look_every_s = 0.5  # by listing, because the system sends no notifications for mounted files
+
+    def __init__(self, root: Path) -> None:
+        """Set the path. Raises WrongSetting if there is no file or folder."""
+        self._root = root.expanduser().absolute()
+        if not (self._root.is_file() or self._root.is_dir()):
+            raise WrongSetting(f"There is no file or folder {root}. Give one with events, or an address abfss://….")
+
+    def files(self, since_us: int) -> Iterator[FoundFile]:
+        """List the files in the order of the system."""
+        if self._root.is_dir():
+            listed = _walk(self._root, since_us)
+        else:
+            listed = (each for each in (self.find(str(self._root)),) if each)
+        return (found for found in listed if found.modified_us >= since_us)
+
+    def find(self, path: str) -> FoundFile | None:
+        """Return the file at one path; None if there is none."""
+        try:
+            status = Path(path).stat()
+        except OSError:
+            return None
+        return _found(path, status) if stat.S_ISREG(status.st_mode) else None
+
+    def open(self, found: FoundFile) -> BinaryIO:
+        """Open a file if it is still the one that was listed.
+
+        Raises OSError if it is outside the folder. This is checked on the opened file, so it does not matter which part
+        of the path became a link since it was listed.
+        """
+        try:  # without waiting for a writer, in case it has become a pipe
+            descriptor = os.open(found.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        except FileNotFoundError as error:
+            raise FileGone(found.path) from error
+        file = os.fdopen(descriptor, "rb")
+        try:
+            if _identity(os.fstat(descriptor)) != found.identity:
+                raise FileGone(found.path)
+            if self._root.is_dir() and not _is_below(
+                _opened_path(descriptor, found.path), os.path.realpath(self._root)
+            ):
+                raise OSError(
+                    errno.ELOOP,
+                    "it is a link to a file outside the folder, which is not followed. Give its target as a PATH",
+                )
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def delete(self, found: FoundFile) -> bool:
+        """Delete a file unless it has grown, was replaced, or is being written."""
+        if self.find(found.path) != found:
+            return False
+        try:
+            return delete_unchanged(
+                Path(found.path), lambda status: _found(found.path, status)[2:] == found[2:]
+            )  # without its identity, which some mounts change in a rename
+        except OSError as error:
+            raise WrongSetting(
+                f"{found.path} was ingested but cannot be deleted: {error.strerror}. Omit --keep, or allow deletion."
+            ) from error
+
+
+def _opened_path(descriptor: int, path: str) -> str:
+    """Return the real path of an opened file. Raises FileGone if another file is there now."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - names as they are
+    except OSError:  # a system without /proc
+        real = os.path.realpath(path)
+        if not os.path.samestat(os.stat(real), os.fstat(descriptor)):  # noqa: PTH116 - names as they are
+            raise FileGone(path) from None
+        return real
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _walk(root: Path, since_us: int) -> Iterator[FoundFile]:
+    """Yield the files of each folder before those below it; with a stack, because folders may be a thousand deep."""
+    waiting = [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        folders: list[str] = []
+        yield from _listing(folder, folders, since_us)
+        waiting += [os.path.join(folder, name) for name in sorted(folders, reverse=True)]  # noqa: PTH118 - names as they are
+
+
+def _listing(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFile]:
+    """Yield the files of a folder, and add the names of the subfolders to visit."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if is_passed_over(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    if not is_earlier_day(entry.name, since_us):
+                        folders.append(entry.name)
+                elif found := _listed(entry):
+                    yield found
+    except FileNotFoundError:
+        return  # it was deleted while its siblings were listed
+    except OSError:
+        yield FoundFile(folder, "", 0, since_us)
+
+
+def _listed(entry: "os.DirEntry[str]") -> FoundFile | None:
+    try:
+        return _found(entry.path, entry.stat()) if entry.is_file() else None
+    except OSError:
+        return None  # deleted, or a dangling link
+
+
+def _found(path: str, status: os.stat_result) -> FoundFile:
+    return FoundFile(path, _identity(status), status.st_size, status.st_mtime_ns // 1000)
+
+
+def _identity(status: os.stat_result) -> str:
+    return f"{status.st_dev}:{status.st_ino}"

@@ -1,0 +1,160 @@
+"""Records how far each file was ingested, in one SQLite file for each receiver, so no event is sent to it twice."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.resources import close_on_error
+from headwater.common.storage_faults import DAMAGED_IN_SQLITE, explain, is_transient, transient_faults_as_retry
+from headwater.intake.files.file_forms import FilePlace
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFile:
+    """How far a file was ingested.
+
+    size, modified_us, version: as the file was listed then; ended: it was read up to its end or an incomplete end.
+    tail, tail_bytes: digest and length of the bytes right before the position; head: digest of its beginning.
+    refused: some of its events are not in the lake; taken_us: when the receiver last acknowledged some of its events,
+    by this machine's clock.
+    """
+
+    store: str
+    identity: str
+    path: str
+    size: int = -1
+    modified_us: int = -1
+    version: str = ""
+    place: FilePlace = field(default_factory=FilePlace)
+    tail: bytes = b""
+    tail_bytes: int = 0
+    head: bytes = b""
+    ended: bool = False
+    torn: bool = False
+    refused: bool = False
+    taken_us: int = 0
+
+
+_CREATE = """
+CREATE TABLE IF NOT EXISTS taken (
+    store TEXT NOT NULL, identity TEXT NOT NULL, path TEXT NOT NULL,
+    size INTEGER NOT NULL, modified_us INTEGER NOT NULL, version TEXT NOT NULL,
+    form TEXT NOT NULL, position INTEGER NOT NULL, line INTEGER NOT NULL,
+    tail BLOB NOT NULL, tail_bytes INTEGER NOT NULL, head BLOB NOT NULL,
+    ended INTEGER NOT NULL, torn INTEGER NOT NULL, refused INTEGER NOT NULL, taken_us INTEGER NOT NULL,
+    PRIMARY KEY (store, identity)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS taken_by_head ON taken (head) WHERE head != x'';
+"""
+_COLUMNS = "store, identity, path, size, modified_us, version, form, position, line, tail, tail_bytes, head, "
+_COLUMNS += "ended, torn, refused, taken_us"
+
+
+class TakenLedger:
+    """The ledger. One process at a time has it open; the system releases the lock when the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, made if it is missing.
+
+        Raises WrongSetting where another process holds it, or it is none, Retry while its disk takes nothing.
+        """
+        self.path = path
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.chmod(0o600)  # SQLite creates further files with the permissions of this one
+            with close_on_error(
+                sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+            ) as file:
+                self._file = file
+                file.execute("PRAGMA locking_mode = EXCLUSIVE")
+                file.execute("PRAGMA journal_mode = WAL")
+                file.execute("PRAGMA synchronous = NORMAL")  # events whose positions a power cut loses are sent again
+                file.execute("BEGIN EXCLUSIVE")
+                self._check_format()
+                file.execute("COMMIT")
+        except (OSError, sqlite3.DatabaseError) as error:
+            if "locked" in str(error):
+                raise WrongSetting(
+                    f"Another `headwater ingest` uses {path}. Give both paths in one command, or each its own --state."
+                ) from error
+            if is_transient(error):
+                raise Retry(f"Cannot store the ingest state in {path}: {explain(error, 'state')}") from error
+            raise WrongSetting(f"Cannot store the ingest state in {path}: {error}. Choose another --state.") from error
+
+    def find(self, store: str, identity: str) -> TakenFile | None:
+        """Return how far a file was ingested."""
+        query = f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND identity = ?"
+        with self._used():
+            return next(map(_taken_file, self._file.execute(query, (store, identity))), None)
+
+    def alike(self, store: str, head: bytes) -> list[TakenFile]:
+        """Return how far files of lines with the same beginning were ingested: the file may be one of them, renamed."""
+        where = "store = ? AND head = ? AND form = 'lines' AND head != x'' LIMIT 10"
+        with self._used():
+            return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
+
+    def keep(self, taken: Iterable[TakenFile]) -> None:
+        """Store how far files were ingested, all or none. Raises Retry if the disk cannot be written."""
+        marks = ",".join("?" * _COLUMNS.count(",") + "?")
+        with self._used(), self._file:
+            self._file.execute("BEGIN")
+            self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
+
+    def forget(self, taken: TakenFile) -> None:
+        """Forget a file that no longer exists."""
+        with self._used():
+            self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        try:
+            with transient_faults_as_retry(f"store the ingest state in {self.path}"):
+                yield
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_IN_SQLITE:
+                raise
+            raise WrongSetting(
+                f"The ingest state {self.path} is damaged: {error}. Delete it: files are then read from their "
+                "beginning, and events that the lake contains already are recognized as duplicates."
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _check_format(self) -> None:
+        (found,) = self._file.execute("PRAGMA user_version").fetchone()
+        if found not in (0, FORMAT):
+            raise WrongSetting(f"A newer Headwater wrote {self.path}. Use that version, or another --state.")
+        if found == FORMAT:
+            return  # without writing anything
+        for statement in filter(str.strip, _CREATE.split(";")):
+            self._file.execute(statement)
+        self._file.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def ledger_path(state: Path, receiver: str) -> Path:
+    """Return the path of a receiver's ledger: its host name and a digest of its address."""
+    name = urlsplit(receiver).netloc.rpartition("@")[2].replace(":", "-") or "receiver"
+    return state.expanduser() / f"{name}-{blake2b(receiver.rstrip('/').encode(), digest_size=4).hexdigest()}.sqlite"
+
+
+def _row(taken: TakenFile) -> tuple[object, ...]:
+    return (
+        taken.store, taken.identity, taken.path, taken.size, taken.modified_us, taken.version, *taken.place,
+        taken.tail, taken.tail_bytes, taken.head, taken.ended, taken.torn, taken.refused, taken.taken_us,
+    )  # fmt: skip
+
+
+def _taken_file(row: Sequence[Any]) -> TakenFile:
+    cells: list[Any] = [*row[:6], FilePlace(*row[6:9]), *row[9:12], *map(bool, row[12:15]), row[15]]
+    return TakenFile(*cells)

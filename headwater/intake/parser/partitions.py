@@ -1,0 +1,131 @@
+"""The log partitions of one process: keeps a parser for each between deliveries, and limits the commit rate."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headwater.common.errors import GiveUp, InvalidEvent, Retry
+from headwater.intake.event_log import LoggedRecord, LogReader
+from headwater.intake.parser.log_ingest import Parser
+from headwater.lake.attempts import Attempts
+
+log = logging.getLogger(__name__)
+
+_KILLS = InvalidEvent(
+    "kills_parser",
+    "The parser process died each time it read this record, probably because it ran out of memory.",
+    "Send a smaller event. The body stays in the event log until retention deletes it.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The parser of one partition, and the number of attempts at its current batch."""
+
+    reader: LogReader
+    parser: Parser
+    attempts: Attempts
+
+    def step(self) -> int:
+        """Commit the next records of the log. Returns their number."""
+        limit = self.attempts.begin(self.parser.watermark())
+        try:
+            return self.parser.step(limit) if limit else self.parser.reject_next(_KILLS)
+        finally:
+            self.attempts.end()
+
+    def take(self, delivered: Sequence[LoggedRecord]) -> None:
+        """Commit a delivery of a trigger, in smaller parts if a process has died at these records before."""
+        while delivered:
+            limit = self.attempts.begin(self.parser.watermark())
+            try:
+                if limit:
+                    self.parser.take(delivered[:limit])
+                    delivered = delivered[limit:]
+                else:
+                    self.parser.reject_next(_KILLS)
+            finally:
+                self.attempts.end()
+
+
+class Trouble(Protocol):
+    """Records which partitions wait and why, for health checks."""
+
+    def begin(self, error: Exception, partition: str = "") -> str:
+        """Record why a partition waits; return the reason."""
+
+    def end(self, partition: str = "") -> None:
+        """Record that a partition works again."""
+
+
+class Partitions:
+    """The partitions in a process of the Function App. Processes one delivery at a time."""
+
+    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, trouble: Trouble):
+        """flush_s: minimum time between the starts of two commits, over all partitions of the process."""
+        self._open_partition = open_partition
+        self._flush_s = flush_s
+        self._trouble = trouble
+        self._open: dict[str, Partition] = {}
+        self._turn = threading.Lock()
+        self._not_before = 0.0
+
+    def take(self, name: str, delivered: Sequence[LoggedRecord]) -> None:
+        """Commit a delivery to the lake; the trigger may write its checkpoint afterwards.
+
+        Raises Retry or GiveUp, after a log line. Both must fail the trigger's invocation, so that the trigger repeats
+        the delivery until it succeeds. For GiveUp an operator has to act first. No event is skipped.
+        """
+        with self._turn:
+            time.sleep(max(0.0, self._not_before - time.monotonic()))
+            self._not_before = (
+                time.monotonic() + self._flush_s
+            )  # from start to start: a slow commit needs no extra pause
+            try:
+                self._partition(name).take(delivered)
+                self._trouble.end(name)
+            except (Retry, GiveUp) as error:
+                self._put_off(name, error)
+                raise
+
+    def catch_up(self, name: str, older_than_s: float) -> int:
+        """Commit records that have waited in the log for too long. Returns their number.
+
+        A host that stops at the wrong moment may write the checkpoint of a failed delivery. The next delivery closes
+        the gap, but an idle partition has no next delivery. Errors are logged; the next call tries again.
+        """
+        taken = 0
+        with self._turn:
+            try:
+                partition = self._partition(name)
+                while self._waits_since(partition, older_than_s) and (more := partition.step()):
+                    taken += more
+                if taken:
+                    partition.reader.close()  # `step` keeps a link open, over which the hub keeps sending
+                self._trouble.end(name)  # nothing is overdue, whether this process or another committed it
+            except (Retry, GiveUp) as error:
+                self._put_off(name, error)
+        return taken
+
+    def _partition(self, name: str) -> Partition:
+        if name not in self._open:
+            self._open[name] = self._open_partition(name)
+        return self._open[name]
+
+    def _put_off(self, name: str, error: Exception) -> None:
+        """Log the reason, and close the partition: the next call opens it again, because log and lake may change."""
+        if partition := self._open.pop(name, None):
+            partition.reader.close()
+        level = logging.CRITICAL if isinstance(error, GiveUp) else logging.WARNING
+        log.log(level, "Partition %s waits, nothing is lost: %s", name, self._trouble.begin(error, name))
+
+    @staticmethod
+    def _waits_since(partition: Partition, seconds: float) -> bool:
+        watermark = partition.parser.watermark()
+        if partition.reader.tail() <= watermark:
+            return False
+        received_us = partition.reader.received_us(watermark + 1)
+        return received_us is None or received_us < (time.time() - seconds) * 1e6

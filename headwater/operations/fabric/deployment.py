@@ -1,0 +1,129 @@
+"""Plan everything that a workspace needs, in the order of dependencies; `steps` checks and applies the plan."""
+
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwater.common.errors import WrongSetting
+from headwater.operations.fabric.item_steps import Workspace
+from headwater.operations.fabric.items import LAKEHOUSE, PIPELINE, Item, placeholders, read_items, workspace_placeholder
+from headwater.operations.fabric.rest import Fabric, shortcut_url
+from headwater.operations.fabric.schedule_step import schedule_step
+from headwater.operations.fabric.shortcuts import Shortcut, ShortcutPlace
+from headwater.operations.fabric.steps import StepState, WorkspaceStep
+from headwater.operations.fabric.workspace_steps import capacity_step, connection_step, find_connection, identity_step
+from headwater.operations.fabric.write_step import ONELAKE, write_step
+
+UNKNOWN = "unknown until it is created"
+_UNSAFE_NAME = re.compile(r"[^\w .()&+-]")
+_SAFE_VALUE = re.compile(r"[^\s\"'\\#]+")
+
+
+@dataclass(frozen=True)
+class WorkspacePlan:
+    """What to deploy, and where.
+
+    folder: of items and their `parameter.yml`. lake, shortcuts: what the lakehouse shows. connection: its id, or None
+    to create one named `connection_name`. values: by variable of `parameter.yml`, except those that Fabric defines.
+    minutes: between two runs of the pipeline. api, onelake: addresses of the two services.
+    """
+
+    workspace: str
+    folder: Path
+    lake: ShortcutPlace
+    shortcuts: Sequence[Shortcut]
+    connection: str | None
+    connection_name: str
+    values: Mapping[str, str]
+    minutes: int
+    api: str
+    onelake: str = ONELAKE
+
+
+def steps(fabric: Fabric, wanted: WorkspacePlan) -> Iterator[WorkspaceStep]:
+    """Yield the steps in order; each step reads the results of earlier ones after they were applied."""
+    items = read_items(wanted.folder)
+    workspace = fabric.get(f"/workspaces/{wanted.workspace}")
+    yield capacity_step(workspace, lambda: fabric.list_all("/capacities"))
+    connection = yield from _connection(fabric, wanted, workspace)
+    there = Workspace(fabric, wanted.workspace)
+    texts = _texts(wanted, workspace, connection)
+    for item in items:
+        filled = item.with_values(texts)
+        yield there.step(filled)
+        found = there.find(filled)
+        texts[item.logical] = found["id"] if found else UNKNOWN
+        if item.kind == LAKEHOUSE:
+            yield _shortcut_step(fabric, wanted, found, connection)
+        if item.kind == PIPELINE:
+            yield _scheduled(fabric, wanted, found)
+    yield write_step(fabric, wanted.onelake, wanted.workspace, _lakehouse(items, texts))
+
+
+def _lakehouse(items: Sequence[Item], ids: Mapping[str, str]) -> str | None:
+    """Return the id of the lakehouse, None before it is created."""
+    found = next((ids[item.logical] for item in items if item.kind == LAKEHOUSE), UNKNOWN)
+    return None if found == UNKNOWN else found
+
+
+def _connection(
+    fabric: Fabric, wanted: WorkspacePlan, workspace: dict[str, Any]
+) -> Generator[WorkspaceStep, None, str]:
+    if wanted.connection is not None:
+        return wanted.connection
+    yield identity_step(fabric, workspace)
+    found = find_connection(fabric, wanted.connection_name)
+    yield connection_step(fabric, wanted.connection_name, wanted.lake, found)
+    found = found or find_connection(fabric, wanted.connection_name)
+    return found["id"] if found else UNKNOWN
+
+
+def _shortcut_step(
+    fabric: Fabric, wanted: WorkspacePlan, lakehouse: dict[str, Any] | None, connection: str
+) -> WorkspaceStep:
+    """Compare the shortcuts; some may be missing, or point elsewhere, such as to an older generation."""
+    what = f"{len(wanted.shortcuts)} shortcuts"
+    if lakehouse is None:
+        return WorkspaceStep(what, StepState.MISSING, "created after the lakehouse")
+    listed = fabric.list_all(f"/workspaces/{wanted.workspace}/items/{lakehouse['id']}/shortcuts")
+    found = {(each["path"].strip("/"), each["name"]): each["target"].get("adlsGen2") for each in listed}
+    bodies = [each.body(connection) for each in wanted.shortcuts]
+    other = [body for body in bodies if found.get((body["path"], body["name"])) != body["target"]["adlsGen2"]]
+    if not other:
+        return WorkspaceStep(what, StepState.THERE)
+    is_new = any((body["path"], body["name"]) not in found for body in other)
+    names = ", ".join(body["name"] for body in other)
+    url = shortcut_url(wanted.api, wanted.workspace, lakehouse["id"])
+
+    def put() -> None:
+        for body in other:
+            fabric.post(url, body)
+
+    return WorkspaceStep(what, StepState.MISSING if is_new else StepState.DIFFERS, names, put)
+
+
+def _scheduled(fabric: Fabric, wanted: WorkspacePlan, pipeline: dict[str, Any] | None) -> WorkspaceStep:
+    if pipeline is None:
+        return WorkspaceStep(f"schedule, every {wanted.minutes} min", StepState.MISSING, "created after the pipeline")
+    return schedule_step(fabric, wanted.workspace, pipeline["id"], wanted.minutes)
+
+
+def _texts(wanted: WorkspacePlan, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
+    """Return the replacements of placeholders in the items.
+
+    Raises WrongSetting for a value that has a special meaning in Python or YAML, the languages of the items.
+    """
+    values = {
+        **wanted.values,
+        "HEADWATER_LAKE_LOCATION": wanted.lake.location,
+        "HEADWATER_LAKE_SUBPATH": wanted.lake.subpath,
+        "HEADWATER_LAKE_CONNECTION": connection,
+        "HEADWATER_WORKSPACE_NAME": _UNSAFE_NAME.sub("_", workspace["displayName"]),
+    }
+    for variable, value in wanted.values.items():
+        if not _SAFE_VALUE.fullmatch(value):
+            raise WrongSetting(f"{variable} is empty, or contains a space, a quote, `\\` or `#`. Correct it.")
+    named = placeholders(wanted.folder)
+    return workspace_placeholder(wanted.workspace) | {text: values[variable] for text, variable in named.items()}

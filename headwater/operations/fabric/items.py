@@ -1,0 +1,114 @@
+"""Read items in Fabric's git format from a folder, for its REST API."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from headwater.common.errors import WrongSetting
+
+PLATFORM = ".platform"
+LAKEHOUSE, ENVIRONMENT, NOTEBOOK, PIPELINE = "Lakehouse", "Environment", "Notebook", "DataPipeline"
+ORDER = (LAKEHOUSE, ENVIRONMENT, NOTEBOOK, PIPELINE)
+"""Items may refer only to items of earlier kinds."""
+
+_OWN_WORKSPACE = "00000000-0000-0000-0000-000000000000"
+_VARIABLE = "$ENV:"
+_ENVIRONMENT = "fabric"
+_BINARY = (".whl", ".jar")
+_SEPARATE_PARTS = ("shortcuts.metadata.json", "lakehouse.metadata.json")
+_MARK = re.compile(r" \[headwater [0-9a-f]{16}\]$")
+_LONGEST = 256
+
+
+class Item(NamedTuple):
+    """One item; parts: content by path, such as `notebook-content.py`; logical: id by which other items refer to it."""
+
+    kind: str
+    name: str
+    description: str
+    logical: str
+    parts: Mapping[str, bytes]
+
+    @property
+    def title(self) -> str:
+        """Return its name and kind, like the name of its folder."""
+        return f"{self.name}.{self.kind}"
+
+    def with_values(self, values: Mapping[str, str]) -> "Item":
+        """Return the item with placeholders replaced in one pass, so replacements are not replaced again."""
+        return self._replace(parts={path: _replace_values(path, part, values) for path, part in self.parts.items()})
+
+    def definition(self) -> dict[str, Any]:
+        """Return the item definition for the REST API."""
+        return {
+            "parts": [
+                {"path": path, "payload": base64.b64encode(part).decode(), "payloadType": "InlineBase64"}
+                for path, part in self.parts.items()
+            ]
+        }
+
+    def mark(self) -> str:
+        """Return its description with a hash of its parts, which shows later whether these parts are deployed."""
+        digest = hashlib.sha256()
+        for path, part in sorted(self.parts.items()):
+            digest.update(f"{path}\0{len(part)}\0".encode() + part)
+        mark = f" [headwater {digest.hexdigest()[:16]}]"
+        return self.description[: _LONGEST - len(mark)] + mark
+
+
+def is_ours(description: str | None) -> bool:
+    """Return whether a description has a mark, so that Headwater has deployed the item."""
+    return bool(_MARK.search(description or ""))
+
+
+def read_items(folder: Path) -> list[Item]:
+    """Return the items of a folder in the order of dependencies; raises WrongSetting if there are none."""
+    found = [_read(path.parent) for path in sorted(folder.glob(f"*/{PLATFORM}"))]
+    if not found:
+        raise WrongSetting(f"{folder} contains no Fabric items. Run `make fabric`, which creates dist/fabric.")
+    environment = next((item for item in found if item.kind == ENVIRONMENT), None)
+    if environment is None or not any(path.endswith(".whl") for path in environment.parts):
+        raise WrongSetting(f"The environment in {folder} has no wheel. Run `make fabric`, which adds it.")
+    return sorted(found, key=lambda item: ORDER.index(item.kind))
+
+
+def placeholders(folder: Path) -> dict[str, str]:
+    """Return the variables by placeholder text from `parameter.yml`, which fabric-cicd reads as well."""
+    rules = yaml.safe_load((folder / "parameter.yml").read_text())["find_replace"]
+    return {each["find_value"]: each["replace_value"][_ENVIRONMENT].removeprefix(_VARIABLE) for each in rules}
+
+
+def workspace_placeholder(workspace: str) -> dict[str, str]:
+    """Return the replacement for the placeholder of an item's own workspace."""
+    return {_OWN_WORKSPACE: workspace}
+
+
+def _read(folder: Path) -> Item:
+    platform = json.loads((folder / PLATFORM).read_text())
+    metadata = platform["metadata"]
+    return Item(
+        metadata["type"],
+        metadata["displayName"],
+        metadata.get("description", ""),
+        platform["config"]["logicalId"],
+        dict(_parts(folder)),
+    )
+
+
+def _parts(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != PLATFORM and path.name not in _SEPARATE_PARTS:
+            yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def _replace_values(path: str, part: bytes, values: Mapping[str, str]) -> bytes:
+    if path.endswith(_BINARY):
+        return part
+    wanted = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))
+    return re.sub(wanted, lambda found: values[found[0]], part.decode()).encode() if wanted else part

@@ -1,0 +1,75 @@
+"""Shortcuts that show a lake in a Fabric lakehouse.
+
+`Files/headwater` is the whole lake: notebooks read through it and look up the current generation of silver and gold.
+The table shortcuts are for the SQL endpoint and Power BI, which cannot look it up: each points to the generation that
+was current when the shortcut was created, and that generation stays readable when another replaces it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from headwater.common.errors import WrongSetting
+from headwater.tables import EDGE_SETS, EVENTS, GOLD, SILVER, STATE, Table
+
+LAYERS: Mapping[str, Sequence[Table]] = {"silver": SILVER, "gold": GOLD}
+
+LAKE_NAME = "headwater"
+
+_OWN = (EDGE_SETS, STATE)
+"""Internal tables, which only passes can read."""
+
+_ABFSS = re.compile(r"abfss://(?P<container>[^@/]+)@(?P<host>[^/]+)(?P<path>/.*)?")
+
+
+class Shortcut(NamedTuple):
+    """A shortcut in a lakehouse, and the folder that it shows; subpath: `/CONTAINER/FOLDER`."""
+
+    path: str
+    name: str
+    location: str
+    subpath: str
+
+    def body(self, connection: str) -> dict[str, Any]:
+        """Return the body for `onelake-shortcuts/create-shortcut`; connection: its id in Fabric."""
+        target = {"location": self.location, "subpath": self.subpath, "connectionId": connection}
+        return {"path": self.path, "name": self.name, "target": {"adlsGen2": target}}
+
+
+class ShortcutPlace(NamedTuple):
+    """A folder in a storage account, as in shortcuts."""
+
+    location: str
+    subpath: str
+
+    def __truediv__(self, folder: str) -> "ShortcutPlace":
+        """Return a subfolder."""
+        return ShortcutPlace(self.location, f"{self.subpath}/{folder}")
+
+
+def shortcut_place(lake: str) -> ShortcutPlace:
+    """Return the place of a lake at `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH`.
+
+    Raises WrongSetting for a lake on this machine.
+    """
+    found = _ABFSS.fullmatch(lake)
+    if not found:
+        raise WrongSetting(
+            f"Fabric cannot reach the lake {lake}, so it cannot have shortcuts. "
+            "Set `lake` to abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH."
+        )
+    return ShortcutPlace(f"https://{found['host']}", f"/{found['container']}{(found['path'] or '').rstrip('/')}")
+
+
+def shortcuts(lake: ShortcutPlace, generations: Mapping[str, str], schema: str | None) -> Iterator[Shortcut]:
+    """Yield the shortcuts of a lake: the whole lake, bronze events, and the tables of the current generations.
+
+    generations: by layer; schema: of a lakehouse with schemas.
+    """
+    yield Shortcut("Files", LAKE_NAME, *lake)
+    tables = f"Tables/{schema}" if schema else "Tables"
+    yield Shortcut(tables, f"bronze_{EVENTS.name}", *lake / "bronze" / EVENTS.name)
+    for layer, generation in generations.items():
+        for table in LAYERS[layer]:
+            if table not in _OWN:
+                yield Shortcut(tables, f"{layer}_{table.name}", *lake / layer / generation / table.name)

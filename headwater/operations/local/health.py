@@ -1,0 +1,164 @@
+"""Health and metrics of the running stations: whether requests can be acknowledged, and how far the lake lags."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from math import nan
+from pathlib import Path
+from typing import NamedTuple
+
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headwater.api.error_responses import json_response
+from headwater.api.freshness import FreshnessMeter, log_age_s
+from headwater.api.shapes.operations import Freshness
+from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.errors import HeadwaterError
+from headwater.intake.event_log import LogWriter, Readers, each
+from headwater.lake.bronze_tables import Bronze
+from headwater.operations.local.finding_metrics import FindingMeter
+from headwater.operations.local.sink_metrics import measure_sinks
+from headwater.operations.runtime.station_troubles import station_troubles
+from headwater.operations.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE
+from headwater.operations.settings import Station
+
+PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
+FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that is not visible to questions.")
+WAITING = Gauge("headwater_waiting_seconds", "Age of the oldest event that waits in the log or in bronze.", ["station"])
+GOLD = Gauge("headwater_gold_freshness_seconds", "Age of the oldest event that gold lacks; NaN without gold.")
+BEHIND = Gauge("headwater_behind_events", "Acknowledged events that are not visible to questions yet.")
+SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not process.")
+LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
+
+
+class Health:
+    """Serves health checks and metrics; only the log decides whether requests can be acknowledged.
+
+    A receiver without other stations needs no permission on the lake and never reads it; metrics of other stations are
+    NaN.
+    """
+
+    def __init__(
+        self,
+        *,
+        stations: Sequence[Station],
+        log: LogWriter,
+        readers: Readers,
+        bronze: Bronze,
+        freshness: FreshnessMeter,
+        folder: Path,
+    ):
+        """folder: data folder, where other processes write their status."""
+        self._receives, self._answers = "receiver" in stations, "api" in stations
+        self._knows_lake = self._answers or "parser" in stations
+        for gauge in () if self._answers else (BEHIND, SET_ASIDE) if self._knows_lake else (PENDING, BEHIND, SET_ASIDE):
+            gauge.set(nan)
+        self._began = time.time()
+        self._caught_up = False
+        self._folder = folder
+        self._log = log
+        self._readers = readers
+        self._bronze = bronze
+        self._freshness = freshness
+        self._findings = FindingMeter(bronze)
+        self._one_at_a_time = threading.Lock()
+
+    def routes(self) -> list[Route]:
+        """Return the routes, which need no key."""
+        return [
+            Route("/health/live", self._live),
+            Route("/health/ready", self._ready),
+            Route("/metrics", self._metrics),
+        ]
+
+    def watermarks(self) -> dict[str, int]:
+        """Return the newest sequence number in the lake, by partition."""
+        with self._one_at_a_time:
+            passed = self._bronze.watermarks([reader.source for reader in self._readers()])
+            return {source.partition: mark for source, mark in passed.items()}
+
+    async def _live(self, _: Request) -> Response:
+        return json_response(200, {"live": True})
+
+    async def _ready(self, _: Request) -> Response:
+        """Return 200 if events can be acknowledged; a lagging or unavailable lake or index does not change that.
+
+        Without a receiver, return 200 once questions have seen everything that was in the lake when this process
+        started.
+        """
+        trouble = self._log.trouble()
+        # an unavailable log service is not queried for its backlog, because that may take very long
+        is_asked = self._knows_lake and not trouble
+        found = await asyncio.to_thread(self._state) if is_asked else _ServingState("not asked", "not asked", None)
+        components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
+        components |= station_troubles(self._folder)  # "index": the reason for a stop replaces its lag
+        is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
+        state = {"ready": is_ready, "components": components, "freshness": found.freshness}
+        return json_response(200 if is_ready else 503, state)
+
+    def _has_caught_up(self, found: Freshness | None) -> bool:
+        """Return whether questions have caught up with the start of this process; once true, it stays true."""
+        if found and found.bronze < time.time() - self._began:
+            self._caught_up = True
+        return self._caught_up or not self._answers
+
+    async def _metrics(self, _: Request) -> Response:
+        await asyncio.to_thread(self._measure)
+        return Response(generate_latest(REGISTRY), headers=ANSWER_HEADERS, media_type=CONTENT_TYPE_LATEST)
+
+    def _state(self) -> "_ServingState":
+        try:
+            if not self._answers:
+                with self._one_at_a_time:
+                    return _ServingState(_lag_text(log_age_s(self._readers, self._bronze), "lake"), "not here", None)
+            found = self._freshness.answer()
+        except HeadwaterError as error:
+            return _ServingState(str(error), "not asked", None)
+        return _ServingState(_lag_text(found.log, "lake"), _lag_text(found.bronze, "index"), found)
+
+    def _measure(self) -> None:
+        measure_sinks(self._folder)
+        if self._knows_lake:
+            troubles = station_troubles(self._folder)
+            PARSER_TROUBLE.set("parser" in troubles)
+            INDEX_TROUBLE.set("index" in troubles)
+        found = Freshness(nan, nan, nan, 0, None)
+        try:
+            found = self._measure_lake() if self._knows_lake else found
+        except HeadwaterError:
+            PENDING.set(nan)
+            BEHIND.set(nan)
+        FRESHNESS.set(found.seconds)
+        WAITING.labels("log").set(found.log)
+        WAITING.labels("bronze").set(found.bronze)
+        GOLD.set(found.gold.seconds if found.gold else nan)
+
+    def _measure_lake(self) -> Freshness:
+        with self._one_at_a_time:
+            readers = self._readers()
+            passed = self._bronze.watermarks([reader.source for reader in readers])
+            PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
+            LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
+            self._findings.measure()
+            if not self._answers:
+                return Freshness(nan, log_age_s(self._readers, self._bronze), nan, 0, None)
+        found = self._freshness.answer()
+        BEHIND.set(found.events)
+        SET_ASIDE.set(len(self._freshness.set_aside(0)))
+        return found
+
+
+class _ServingState(NamedTuple):
+    """The states of lake and index, and `freshness` as in the API."""
+
+    of_lake: str
+    of_index: str
+    freshness: Freshness | None
+
+
+def _lag_text(waits_s: float, where: str) -> str:
+    return "ok" if waits_s == 0 else f"the oldest event that is not in the {where} yet is {waits_s:.1f} s old"

@@ -1,0 +1,31 @@
+"""The process `index`: updates the index from the lake, so that neither the parser nor requests wait for it."""
+
+import sys
+import threading
+
+from headwater.operations.local.child_process import child_process
+from headwater.operations.local.lifeline import when_parent_ends
+from headwater.operations.local.notification_pipe import NotificationPipe, decode_positions
+from headwater.operations.runtime.indexes import maintain_index
+
+
+def main() -> None:
+    """Run as a child of `headwater up`.
+
+    The parser notifies the first pipe after each commit; the second pipe is notified after each update of the index.
+    """
+    stop, wake, serve = (
+        threading.Event(),
+        NotificationPipe(*map(int, sys.argv[1:3])),
+        NotificationPipe(*map(int, sys.argv[3:5])),
+    )
+    with child_process("index", exclusive=False) as (
+        settings,
+        folder,
+    ):  # maintain_index waits for the lock if a command has it
+        when_parent_ends(stop.set, wake.notify)
+        maintain_index(settings, folder, stop, wake.wait, lambda: decode_positions(wake.take()), on_change=serve.notify)
+
+
+if __name__ == "__main__":
+    main()

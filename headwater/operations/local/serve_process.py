@@ -1,0 +1,234 @@
+"""The process `serve`: receiver and API on one port, and writer of the event log."""
+
+import asyncio
+import gc
+import logging
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import uvicorn
+import uvloop
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from headwater.api.index_waiter import INDEX_WAIT_S, STRICT_INDEX_WAIT_S, IndexWaiter, now_us
+from headwater.api.marquez.changes import NOT_INDEXED_YET, ChangeBackend
+from headwater.auth.access import Caller
+from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.errors import HeadwaterError, LogUnavailable
+from headwater.intake.event_log import Log
+from headwater.intake.event_log.folder_claims import ClaimCheck
+from headwater.intake.receiver import Answer, Refusal, Request
+from headwater.intake.receiver.paths import BATCH, ONE, resolve_path
+from headwater.intake.receiver.station import Receiver, RequestLimits
+from headwater.operations.local.child_process import child_process
+from headwater.operations.local.connection import connection_class
+from headwater.operations.local.health import Health
+from headwater.operations.local.intake import Handler
+from headwater.operations.local.lifeline import when_parent_ends
+from headwater.operations.local.notification_pipe import NotificationPipe
+from headwater.operations.local.request_guard import RequestGuard
+from headwater.operations.runtime.logs import log_readers, open_log
+from headwater.operations.runtime.read_side import ReadSide
+from headwater.operations.runtime.sink_opening import open_sink_service
+from headwater.operations.runtime.storage import claim_limit, open_claims
+from headwater.operations.settings import Settings
+
+log = logging.getLogger(__name__)
+
+FLUSH_REFUSALS_S = 0.5
+RETENTION_S = 30.0
+_AT_ONCE = 100
+
+
+class Serve:
+    """The ASGI application: frequent paths first, everything else goes to the API.
+
+    Health and metrics are served regardless of the stations.
+    """
+
+    def __init__(self, settings: Settings, folder: Path, event_log: Log):
+        """Connect the stations of this process."""
+        self._settings = settings
+        self._log = event_log
+        reading = ReadSide(settings, folder, partial(log_readers, settings, folder))
+        claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
+        self._access = reading.access
+        limits = RequestLimits(max_body_bytes=settings.max_body_bytes)
+        self.receiver = Receiver(claims, reading.access, limits, marquez_strict=settings.marquez_strict)
+        self._guard = RequestGuard(settings.allowed_hosts, is_open=lambda: reading.access.is_open)
+        self.timeout_s = settings.request_timeout_s
+        receives = "receiver" in settings.stations
+        self._receives = receives
+        self._intake: dict[str, Handler] = {
+            ONE: self._receive if receives else _no_receiver,
+            BATCH: self.receiver.batch if receives else _no_receiver,
+        }
+        self._health = Health(
+            stations=settings.stations, log=event_log, readers=reading.readers, bronze=reading.bronze,
+            freshness=reading.freshness, folder=folder,
+        )  # fmt: skip
+        self.live = reading.live()
+        self.index_waiter = IndexWaiter(reading.freshness)
+        if "api" in settings.stations:
+            within_s = STRICT_INDEX_WAIT_S if settings.marquez_strict else INDEX_WAIT_S
+            writing, sinks = ChangeBackend(self._post, self.index_waiter, within_s), open_sink_service(settings, folder)
+            self._read = reading.app(self._send_again, self.live, writing, sinks, self._health.routes())
+        else:
+            self._read = Starlette(routes=self._health.routes())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request; posted events do not come here, their connection passes them to the receiver."""
+        refusal = self._guard.refusal(scope["method"], Headers(scope=scope)) if scope["type"] == "http" else None
+        if refusal:
+            self.refuse(refusal)
+            answer = refusal.answer()
+            response = Response(answer.body, answer.status, ANSWER_HEADERS, media_type="application/json")
+            await response(scope, receive, send)
+        else:
+            await self._read(scope, receive, send)
+
+    async def _post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
+        """Accept an event that the API creates for a change, on behalf of its authenticated caller."""
+        answer = await self.receiver.one(Request("POST", headers, "", body), caller)
+        return answer.status, answer.body
+
+    async def _receive(self, request: Request) -> Answer:
+        """Accept an event; with `marquez_strict`, respond once it is visible to questions."""
+        answer = await self.receiver.one(request)
+        if answer.status != 201 or "api" not in self._settings.stations:
+            return answer
+        is_seen = await self.index_waiter.wait_until_visible(now_us(), STRICT_INDEX_WAIT_S)
+        return answer if is_seen else replace(answer, headers=NOT_INDEXED_YET)
+
+    def find(self, method: str, path: str, headers: Mapping[str, str]) -> Handler | None:
+        """Return the receiver's handler for a path, None if the API handles it or the request is refused."""
+        handler = self._intake.get(path) if method != "GET" or path not in _READ_TOO else None
+        if handler is None and method == "POST":
+            handler = self._find_inexact(path, headers)
+        return handler if handler and self._guard.refusal(method, headers) is None else None
+
+    def _find_inexact(self, path: str, headers: Mapping[str, str]) -> Handler | None:
+        """Return the handler for an event posted to a path that differs from the protocol's."""
+        if self._receives:
+            return self.receiver.find_inexact(path, headers.get("content-type", ""))
+        return _no_receiver if resolve_path(path) else None
+
+    async def _send_again(
+        self, bodies: Sequence[bytes], headers: Mapping[str, str], caller: Caller
+    ) -> Sequence[str | None]:
+        """Accept rejected events again, on behalf of the authenticated caller."""
+        own = {"user-agent": headers.get("user-agent", "")}
+        answers = [
+            await asyncio.gather(*(self.receiver.one(Request("POST", own, "", body), caller) for body in some))
+            for some in (bodies[at : at + _AT_ONCE] for at in range(0, len(bodies), _AT_ONCE))
+        ]
+        return [
+            None if answer.status == 200 else msgspec.json.decode(answer.body)["error"]
+            for some in answers
+            for answer in some
+        ]
+
+    def on_index_change(self, index: NotificationPipe) -> None:
+        """Notify requests that wait for the index; index: the pipe that the index process notifies."""
+        index.take()
+        self.index_waiter.notify()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Count a refusal by the connection, which happens before any station sees the request."""
+        self.receiver.refusals.add(refusal, "connection", None, None)
+
+    async def housekeeping(self) -> None:
+        """Flush refusal counts and apply the log's retention; returns only if the log's writer has died."""
+        looked = 0.0
+        while self._log.is_writing():
+            await asyncio.sleep(FLUSH_REFUSALS_S)
+            await self.receiver.flush_refusals()
+            await self._access.save_key_uses()
+            if time.monotonic() - looked > RETENTION_S:
+                looked = time.monotonic()
+                await asyncio.to_thread(self._retain)
+
+    def _retain(self) -> None:
+        try:
+            self._log.retain(self._health.watermarks)
+        except LogUnavailable as error:
+            log.warning("Retention is postponed and nothing is deleted: %s", error)
+        except HeadwaterError:
+            pass  # there is no lake yet, or it is unavailable
+
+
+async def _no_receiver(_: Request) -> Answer:
+    fix = "Post to an instance whose `stations` include `receiver`."
+    return Refusal(404, "no_receiver", "This instance does not receive events.", fix).answer()
+
+
+_READ_TOO = (ONE,)
+"""Marquez uses this path for two things: posting events, and the lineage of a node."""
+
+
+async def run(
+    settings: Settings, folder: Path, listener: socket.socket, parser: NotificationPipe, index: NotificationPipe
+) -> None:
+    """Serve until the supervisor stops it; then respond to received requests and close the log.
+
+    parser: notified after each append. index: the index process notifies it after each update.
+    """
+    event_log = open_log(settings, folder, open_claims(settings), parser.notify)
+    serve = Serve(settings, folder, event_log)
+    config = uvicorn.Config(
+        serve, http=connection_class(serve), loop="uvloop", lifespan="off", ws="none", proxy_headers=False,
+        access_log=False, log_level="warning",
+        timeout_keep_alive=75, timeout_graceful_shutdown=10, server_header=False, date_header=False, backlog=2048,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(index.descriptors[0], serve.on_index_change, index)
+
+    def stop() -> None:
+        server.should_exit = True
+        serve.live.close()  # live streams never end by themselves, and the server waits for responses to end
+
+    def stop_soon() -> None:
+        loop.call_soon_threadsafe(stop)
+
+    when_parent_ends(stop_soon)
+    housekeeping = asyncio.create_task(serve.housekeeping())
+    housekeeping.add_done_callback(lambda _: stop())  # our own fault, so restart
+    gc.collect()
+    gc.freeze()  # exclude what start-up created from garbage collection
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        await serve.receiver.flush_refusals(
+            is_last=True
+        )  # after the flush of housekeeping, which would be lost if it was cancelled
+        housekeeping.cancel()
+        await event_log.aclose()
+
+
+def main() -> None:
+    """Run as a child of `headwater up`; arguments: listening socket, pipes to the parser and from the index."""
+    listener, *wakes = map(int, sys.argv[1:])
+    with child_process("serve") as (settings, folder), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(
+            run(
+                settings,
+                folder,
+                socket.socket(fileno=listener),
+                NotificationPipe(*wakes[:2]),
+                NotificationPipe(*wakes[2:]),
+            )
+        )
+
+
+if __name__ == "__main__":
+    main()

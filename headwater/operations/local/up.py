@@ -1,0 +1,255 @@
+"""`headwater up`: a small supervisor that owns the port and the data folder and restarts its children."""
+
+import http.client
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.common.errors import WrongSetting
+from headwater.common.failpoints import VARIABLE as FAILPOINT
+from headwater.common.resources import close_on_error
+from headwater.common.storage_faults import transient_faults_as_retry
+from headwater.operations.local.child_process import GIVE_UP, retry_while_disk_full
+from headwater.operations.local.lifeline import settings_line, write_pid
+from headwater.operations.local.notification_pipe import NotificationPipe
+from headwater.operations.runtime.folders import MARKER, data_folder, folder_lock, prepare_folder
+from headwater.operations.runtime.sink_opening import sinks_path
+from headwater.operations.settings import Settings
+
+_ALLOCATOR = {"_RJEM_MALLOC_CONF": "background_thread:true,narenas:2,dirty_decay_ms:500,muzzy_decay_ms:0"}
+"""For the jemalloc of delta-rs: return memory of compactions and queries immediately, not partly after 10 s."""
+
+_BACK_OFF_S = (0.0, 0.2, 0.5, 1.0)
+_CALM_S = 30.0
+_STOP_S = 15.0
+_LOOK_S = 1.0
+
+
+@dataclass(slots=True)
+class _Child:
+    """A child process and its recent number of deaths."""
+
+    name: str
+    module: str
+    inherited: tuple[int, ...]
+    process: subprocess.Popen[bytes]
+    started: float
+    deaths: int = 0
+    has_pid_file: bool = False
+
+
+class Supervisor:
+    """Starts `serve` and a process for each other station; restarts a dead one within 2 s.
+
+    `sinks` runs if there are sinks, `index` if this machine serves the API.
+    """
+
+    def __init__(self, settings: Settings, folder: Path, listener: socket.socket):
+        """Create the pipes; `serve` inherits the listener, so that requests wait in it during a restart."""
+        self._settings = settings
+        self._folder = folder
+        self._listener = listener
+        self._sinks = sinks_path(settings)
+        self._stations = frozenset(settings.stations)
+        self._sinks_seen: int | None = None
+        self._parser, self._index, self._serve = (
+            NotificationPipe.make(),
+            NotificationPipe.make(),
+            NotificationPipe.make(),
+        )
+        self._ended: queue.SimpleQueue[_Child | None] = queue.SimpleQueue()  # its put is safe in signal handlers
+        self._children: dict[str, _Child] = {}
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Ask to stop; safe in a signal handler."""
+        self._stopping = True
+        self._ended.put(None)
+
+    def run(self) -> int:
+        """Keep the children alive until asked to stop; returns the exit status."""
+        parser, index, serve = self._parser.descriptors, self._index.descriptors, self._serve.descriptors
+        # only `serve` inherits the port: any other child that outlives a killed supervisor would block the next one
+        self._start("serve", "headwater.operations.local.serve_process", (self._listener.fileno(), *parser, *serve), 0)
+        if "parser" in self._stations:
+            self._start("parser", "headwater.operations.local.parser_process", (*parser, *index), 0)
+        if "api" in self._stations:
+            self._start("index", "headwater.operations.local.index_process", (*index, *serve), 0)
+        status = 0
+        while (child := self.next_ended()) is not None:
+            if child.process.returncode == GIVE_UP:
+                status = GIVE_UP
+                break
+            if child.name == "sinks" and child.process.returncode == 0:
+                del self._children["sinks"]  # there are no sinks any more
+                continue
+            deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
+            say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
+            os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
+            time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
+            self._start(child.name, child.module, child.inherited, deaths)
+        self._end_children()
+        return status
+
+    def next_ended(self) -> _Child | None:
+        """Wait for the next child that exits, None when asked to stop; checks for new sinks meanwhile."""
+        while True:
+            self._check_for_sinks()
+            self._write_pids()
+            with suppress(queue.Empty):
+                return self._ended.get(timeout=_LOOK_S)
+
+    def _check_for_sinks(self) -> None:
+        """Start `sinks` if its file exists and has changed since the process last found no sinks in it.
+
+        For a remote file, the process `sinks` always runs and reads the file itself.
+        """
+        if "sinks" not in self._stations:
+            return
+        with suppress(OSError):
+            changed = self._sinks.stat().st_mtime_ns if self._sinks else 0
+            if "sinks" not in self._children and changed != self._sinks_seen:
+                self._sinks_seen = changed
+                self._start("sinks", "headwater.operations.local.sinks_process", (), 0)
+
+    def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
+        process = retry_while_disk_full(lambda: self._process(name, module, inherited), say, self._rest)
+        if process is None:
+            return
+        child = _Child(name, module, inherited, process, time.monotonic(), deaths)
+        self._children[name] = child
+        self._write_pids()
+        assert process.stdin  # noqa: S101 - it is a pipe
+        try:
+            process.stdin.write(settings_line(self._settings))
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it died immediately; the waiting thread reports that
+        threading.Thread(target=self._wait, args=(child,), name=f"wait-{name}", daemon=True).start()
+
+    def _process(self, name: str, module: str, inherited: tuple[int, ...]) -> subprocess.Popen[bytes] | None:
+        """Start a process, None if stopping; raises Retry while the system has no resources for one."""
+        if self._stopping:
+            return None
+        command = [sys.executable, "-m", module, *map(str, inherited)]
+        environment = {**_ALLOCATOR, **os.environ}
+        with transient_faults_as_retry(f"start {name}"):
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True, env=environment
+            )
+
+    def _rest(self, seconds: float) -> None:
+        if not self._stopping:
+            time.sleep(seconds)
+
+    def _write_pids(self) -> None:
+        """Write the process ids of roles; retried later if the disk is full."""
+        for child in self._children.values():
+            if not child.has_pid_file:
+                with suppress(OSError):
+                    write_pid(self._folder, child.name, child.process.pid)
+                    child.has_pid_file = True
+
+    def _wait(self, child: _Child) -> None:
+        child.process.wait()
+        self._ended.put(child)
+
+    def _end_children(self) -> None:
+        for child in self._children.values():
+            if child.process.stdin:
+                try:
+                    child.process.stdin.close()
+                except BrokenPipeError:
+                    continue
+        deadline = time.monotonic() + _STOP_S
+        for child in self._children.values():
+            try:
+                child.process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.process.kill()
+
+
+def up(settings: Settings) -> int:
+    """Run Headwater in the foreground until SIGINT or SIGTERM; returns the exit status.
+
+    While the disk is full, it waits before it listens.
+    """
+    with ExitStack() as stack:
+
+        def hold() -> Path:
+            folder = prepare_folder(settings)
+            stack.enter_context(folder_lock(folder, "up", wait_s=1.0))
+            return folder
+
+        try:
+            listener = stack.enter_context(_bind(settings))  # first, so that a port in use leaves no folder behind
+        except WrongSetting:
+            if (data_folder(settings) / MARKER).exists():
+                hold()  # if another `headwater up` uses the folder, its error is more helpful
+            raise
+        folder = retry_while_disk_full(hold, lambda why: say(f"headwater: {why}"), time.sleep)
+        _listen(settings, listener)
+        supervisor = Supervisor(settings, folder, listener)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: supervisor.stop())
+        threading.Thread(target=_announce, args=(listener, folder), daemon=True).start()
+        try:
+            return supervisor.run()
+        finally:
+            listener.close()
+
+
+def say(line: str) -> None:
+    """Print one line to standard output; ignores a closed pipe or a full disk."""
+    with suppress(OSError):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def _bind(settings: Settings) -> socket.socket:
+    """Bind the port without listening; raises WrongSetting if another program uses it."""
+    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    with close_on_error(listener), _port_of(settings):
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if listener.family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((settings.host, settings.port))
+    return listener
+
+
+def _listen(settings: Settings, listener: socket.socket) -> None:
+    with _port_of(settings):
+        listener.listen(2048)
+
+
+@contextmanager
+def _port_of(settings: Settings) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WrongSetting(
+            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. Choose another with --port."
+        ) from error
+
+
+def _announce(listener: socket.socket, folder: Path) -> None:
+    """Print the address once the server responds."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
+    connection = http.client.HTTPConnection(reachable, port, timeout=60)
+    try:
+        connection.request("GET", "/health/live", headers={"Host": "localhost"})
+        connection.getresponse().read()
+    except OSError:
+        return  # it could not start and has logged the reason
+    say(f"Headwater listens on http://{shown}:{port} · data in {folder} · stop with Ctrl-C")

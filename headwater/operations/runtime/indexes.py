@@ -1,0 +1,163 @@
+"""Open the index of the lake, and the user's rules that it depends on."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwater.common.errors import Retry, WrongSetting
+from headwater.events.position import Source
+from headwater.intake.event_log import Readers
+from headwater.operations.runtime.folders import folder_lock
+from headwater.operations.runtime.snapshot_opening import open_snapshots
+from headwater.operations.runtime.station_troubles import StationTrouble, station_troubles
+from headwater.operations.runtime.storage import is_lake_remote, lake_place, open_bronze
+from headwater.operations.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.api.freshness import FreshnessMeter
+    from headwater.index.home import IndexHome
+    from headwater.index.reading.index_search import Search
+    from headwater.index.reading.view_opener import ViewOpener
+    from headwater.index.rules_files import RulesFiles
+
+log = logging.getLogger(__name__)
+
+MAX_PAUSE_S = 30.0
+
+
+def open_index_home(folder: Path) -> "IndexHome":
+    """Return the folder of the index."""
+    from headwater.index.home import IndexHome
+
+    return IndexHome(folder / "index")
+
+
+def open_freshness(
+    settings: Settings, folder: Path, readers: Readers, troubles: Callable[[], Mapping[str, str]] | None = None
+) -> "FreshnessMeter":
+    """Return the object that measures how far questions lag; it has its own lake object, since any thread may use it.
+
+    readers: its own log readers. troubles: returns why stations have stopped; default: the stations of this machine.
+    """
+    from headwater.api.freshness import FreshnessMeter
+    from headwater.lake.gold_pass import Gold
+
+    gold = Gold(*lake_place(settings))
+    return FreshnessMeter(
+        readers, open_bronze(settings), open_index_home(folder), gold, troubles or partial(station_troubles, folder)
+    )
+
+
+def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
+    """Open lineage for command-line questions; updates the index unless another process does so."""
+    from headwater.index.reading.view_opener import ViewOpener
+
+    rules = open_rules(settings)
+    _catch_up(settings, folder, rules)
+    return ViewOpener(open_index_home(folder), rules)
+
+
+def open_search(settings: Settings, folder: Path) -> "Search":
+    """Open search for the command line; updates the index like `open_view_opener`."""
+    from headwater.index.reading.index_search import Search
+
+    rules = open_rules(settings)
+    _catch_up(settings, folder, rules)
+    return Search(open_index_home(folder), rules)
+
+
+def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
+    from headwater.index.writing.index_follower import IndexFollower
+
+    with suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
+        follower = IndexFollower(
+            open_index_home(folder), open_bronze(settings), beginning=open_snapshots(settings, folder)
+        )
+        while follower.step(rules.current().names):
+            pass
+        follower.close()
+
+
+def open_rules(settings: Settings) -> "RulesFiles":
+    """Open the folder of the user's rules; raises WrongSetting if the setting names a missing folder."""
+    from headwater.index.rules_files import RulesFiles
+    from headwater.lineage.time.whole_rewrites import DAY_US
+
+    folder = (settings.rules or settings.data / "rules").expanduser().resolve()
+    if settings.rules is not None and not folder.is_dir():
+        raise WrongSetting(f"The setting `rules` names a missing folder: {folder}. Create it or correct the setting.")
+    days = settings.window_days
+    return RulesFiles(folder, None if days is None else days * DAY_US)
+
+
+def maintain_index(
+    settings: Settings,
+    folder: Path,
+    stop: threading.Event,
+    wait: Callable[[float], object] | None = None,
+    known_positions: Callable[[], Mapping[Source, int]] = dict,
+    *,
+    on_change: Callable[[], object] = lambda: None,
+) -> None:
+    """Update the index from bronze until stopped; retries faults of the lake with growing waits.
+
+    wait: sleeps until there may be news, for at most the given seconds. known_positions: returns known positions of
+    partitions. on_change: called after each change of the index. A remote lake is polled at fixed intervals, because
+    each request has a cost.
+    """
+    from headwater.index.writing.index_follower import IndexFollower
+
+    with index_lock(folder, stop), ExitStack() as ending:
+        home, snapshots = open_index_home(folder), open_snapshots(settings, folder)
+        follower = IndexFollower(home, open_bronze(settings), beginning=snapshots)
+        ending.callback(follower.close)
+        if snapshots:
+            ending.callback(snapshots.close)
+        rules = open_rules(settings)
+        reported: list[str] = []
+        trouble = StationTrouble(folder, "index")
+        is_remote = is_lake_remote(settings)
+        look_s = max(settings.tick_s, settings.flush_s) if is_remote else min(settings.tick_s, 1.0)
+        rest = stop.wait if is_remote or wait is None else wait
+        pause = 0.0
+        while not stop.is_set():
+            names = rules.current().names
+            if rules.problems != reported:
+                reported = rules.problems
+                for problem in reported:
+                    log.warning("%s", problem)
+            try:
+                if snapshots and snapshots.is_outdated(home.path_for(names)):
+                    follower.begin_anew(names)
+                taken = follower.step(names, known_positions())
+                pause = 0.0
+                trouble.end()
+                if snapshots:
+                    snapshots.took(taken)
+                    if not taken and home.is_current(path := home.path_for(names)):
+                        snapshots.make_when_due(path, names.rules_hash)
+            except Retry as error:
+                log.warning("%s", error)
+                trouble.begin(str(error))
+                taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
+            if taken:
+                on_change()
+            if pause:
+                stop.wait(pause)
+            elif not taken:
+                rest(look_s)
+
+
+@contextmanager
+def index_lock(folder: Path, stop: threading.Event) -> Iterator[None]:
+    """Hold the lock of the index writer; waits for a command that is updating the index."""
+    with ExitStack() as stack:
+        while not stop.is_set():
+            with suppress(WrongSetting):
+                stack.enter_context(folder_lock(folder, "index", wait_s=1))
+                break
+        yield

@@ -1,0 +1,66 @@
+"""Open the event log that the settings select, for its writer and its readers."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from headwater.common.extras import extra
+from headwater.intake.event_log import Claims, LakeCheck, Log, LogReader, Readers
+from headwater.intake.event_log.log_registry import KINDS
+from headwater.operations.runtime.storage import lake_place, open_bronze
+from headwater.operations.settings import Settings
+
+
+def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callable[[], None] = lambda: None) -> Log:
+    """Open the log for writing; the caller holds the lock `serve`. An unavailable service is not an error yet.
+
+    on_commit: called after each append to a local log; a service notifies its readers itself.
+    """
+    kind = KINDS[settings.log]
+    with extra(kind.extra):
+        return kind.open_log(settings, folder, claims, on_commit, _lake_check(settings, folder))
+
+
+def import_log(settings: Settings) -> None:
+    """Import the packages that `open_log` needs in advance; raises WrongSetting for an invalid address."""
+    kind = KINDS[settings.log]
+    with extra(kind.extra):
+        kind.prepare(settings)
+
+
+def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Open one reader per partition; raises LogUnavailable if a service does not list its partitions."""
+    return log_readers(settings, folder)()
+
+
+def log_readers(settings: Settings, folder: Path) -> Readers:
+    """Return a function that opens log readers, for a process that needs them repeatedly."""
+    kind = KINDS[settings.log]
+    with extra(kind.extra):
+        return kind.readers(settings, folder)
+
+
+def log_exists(settings: Settings, folder: Path) -> bool:
+    """Return whether the log exists; `serve` creates a local log and may still be starting."""
+    return KINDS[settings.log].is_made(folder)
+
+
+def _lake_check(settings: Settings, folder: Path) -> LakeCheck:
+    """Return the check that the log belongs to the lake of these settings."""
+    name = sha256(lake_place(settings)[0].encode()).hexdigest()[:16]
+
+    def check() -> None:
+        from headwater.intake.parser.log_match import check_log_is_of_lake
+
+        check_log_is_of_lake(open_log_readers(settings, folder), open_bronze(settings))
+
+    return LakeCheck(name, check)
+
+
+def renew_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Give a local log a new epoch, creating it if it is missing; a service's log has its own epoch.
+
+    The log must not be open elsewhere. Returns its readers.
+    """
+    KINDS[settings.log].renew(settings, folder)
+    return open_log_readers(settings, folder)

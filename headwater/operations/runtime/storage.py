@@ -1,0 +1,102 @@
+"""Locate the lake and the large bodies: folders, or addresses with their storage options."""
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from headwater.common.extras import extra
+from headwater.intake.event_log import Claims
+from headwater.intake.event_log.folder_claims import FolderClaims
+from headwater.intake.event_log.log_registry import KINDS
+from headwater.lake.ownership import ROUTES
+from headwater.operations.runtime.folders import data_folder
+from headwater.operations.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.lake.bronze_tables import Bronze
+
+OWNER = ROUTES["parser"]
+
+STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
+"""A request to the lake takes at most 25 s; the defaults of delta-rs allow minutes. `lake_options` override them."""
+
+
+BUCKETS = ("s3://", "gs://")
+
+CONDITIONAL_PUT = {"aws_conditional_put": "etag"}
+"""Create a commit only if it does not exist; without this, two parsers could overwrite each other's commits."""
+
+
+def open_bronze(settings: Settings) -> "Bronze":
+    """Open the bronze tables, in a folder or at an address."""
+    from headwater.lake.bronze_tables import Bronze
+
+    lake, options = lake_place(settings)
+    return Bronze(f"{lake}/bronze", options)
+
+
+def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
+    """Return the folder or address of the lake, without a trailing slash, and its storage options."""
+    if is_lake_remote(settings):
+        return str(settings.lake).rstrip("/"), remote_options(settings)
+    return str(lake_folder(settings)), {}
+
+
+def remote_options(settings: Settings) -> dict[str, str]:
+    """Return the storage options of delta-rs for tables at an address."""
+    in_bucket = str(settings.lake).startswith(BUCKETS)
+    own = CONDITIONAL_PUT if str(settings.lake).startswith("s3://") else {} if in_bucket else _identity(settings)
+    return {**STORAGE_OPTIONS, **own, **resolve_secrets(settings.lake_options)}
+
+
+def lake_folder(settings: Settings) -> Path:
+    """Return the folder of a local lake."""
+    return Path(settings.lake or data_folder(settings) / "lake").expanduser().resolve()
+
+
+def is_lake_remote(settings: Settings) -> bool:
+    """Return whether each access to the lake is a request with cost and latency."""
+    return "://" in (settings.lake or "")
+
+
+def _identity(settings: Settings) -> dict[str, str]:
+    """Return the storage options of a managed identity, since delta-rs does not find the endpoint of Azure Functions.
+
+    Keys as in `object_store::azure::AzureConfigKey`, which does read the endpoint's IDENTITY_HEADER.
+    """
+    found = {"msi_endpoint": os.environ.get("IDENTITY_ENDPOINT"), "client_id": settings.identity_client_id}
+    return {name: value for name, value in found.items() if value}
+
+
+def resolve_secrets(options: Mapping[str, SecretStr]) -> dict[str, str]:
+    """Return options with their secrets in clear text."""
+    return {name: value.get_secret_value() for name, value in options.items()}
+
+
+def claim_limit(settings: Settings) -> int:
+    """Return the maximum size in bytes of a body that is stored in the log itself."""
+    return KINDS[settings.log].claim_limit(settings)
+
+
+def open_claims(settings: Settings) -> Claims:
+    """Open the store of large bodies; raises WrongSetting for an invalid address."""
+    if settings.claims_url is None:
+        return FolderClaims(claims_folder(settings))
+    if settings.claims_url.startswith(BUCKETS):
+        from headwater.operations.runtime.object_claims import ObjectClaims
+
+        return ObjectClaims(settings.claims_url, resolve_secrets(settings.claims_options))
+    from headwater.intake.event_log.blob_claims import BlobClaims
+
+    with extra("azure"):
+        find_spec("azure.storage.blob")  # raises without `azure`; the SDK is imported with the first large body
+    return BlobClaims(settings.claims_url, resolve_secrets(settings.claims_options), settings.identity_client_id)
+
+
+def claims_folder(settings: Settings) -> Path:
+    """Return the folder of large bodies, if they are stored in a folder."""
+    return data_folder(settings) / "claims"

@@ -94,7 +94,7 @@ demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
 	@$(BIN)/python -m demo.run
 
 # code is checked while what only tests need is fetched
-check:  ## formatting, lint, types, direction of imports
+check:  ## formatting, lint, types, direction of imports, language
 	@$(MAKE) --no-print-directory --jobs 6 --output-sync=line $(NEEDED) check-code check-page
 
 check-code: $(READY)
@@ -102,6 +102,7 @@ check-code: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.prose --limit 1.5
 
 check-page: $(WEB_PACKAGES) $(WEB_TYPES)
 	cd web && npm run --silent check

@@ -17,7 +17,7 @@ READER_GROUP = "$Default"
 def app_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings of this app from its environment variables (application settings); there is no file.
 
-    The data folder is on the instance's own disk and contains nothing that must last: claims and lake are in storage.
+    The data folder is on the instance's own disk and contains no data that must last: claims and lake are in storage.
     Raises WrongSetting, also if the app accepts requests but no keys are set.
     """
     disk = {"HEADWATER_DATA": str(Path(tempfile.gettempdir()) / "headwater")}

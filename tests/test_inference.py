@@ -241,10 +241,10 @@ NOT_FOLLOWED: tuple[tuple[str, str], ...] = (
 REFUSED: tuple[tuple[str, str], ...] = (
     ("INSERT INTO out (a) SELECT x FROM elsewhere", "x of a view that it does not show"),
     ("INSERT INTO out (a) SELECT v.id FROM elsewhere v", "id of a view that it does not show"),
-    ("INSERT INTO out (a) SELECT * FROM elsewhere", "of which it takes `*`"),
-    ("INSERT INTO out (a) SELECT e.x FROM customers c, orders o, elsewhere e", "elsewhere, which is no dataset"),
+    ("INSERT INTO out (a) SELECT * FROM elsewhere", "it takes `*` of a table whose columns"),
+    ("INSERT INTO out (a) SELECT e.x FROM customers c, orders o, elsewhere e", "elsewhere, which is not a dataset"),
     ("INSERT INTO out (a) SELECT id FROM customers, orders", "several tables"),
-    ("INSERT INTO out (a) SELECT nothing FROM customers, orders", "of which table"),
+    ("INSERT INTO out (a) SELECT nothing FROM customers, orders", "the table of"),
     ("COPY INTO out FROM '@stage'", "not read: COPY"),
     ("CALL refresh()", "not read: CALL"),
     ("INSERT INTO out (a) SELECT {{ column }} FROM customers", "template"),
@@ -252,7 +252,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("INSERT INTO out (a) SELECT 'open", "end missing"),
     ("INSERT INTO out (a) SELECT x FROM my_function('a')", "table function"),
     ("INSERT INTO out (a) SELECT row_to_json(u) FROM unlisted u", "uses a whole row"),
-    ("DELETE FROM out USING (SELECT q.x FROM (SELECT id FROM customers) q) w WHERE w.x = a", "of which table q.x"),
+    ("DELETE FROM out USING (SELECT q.x FROM (SELECT id FROM customers) q) w WHERE w.x = a", "the table of q.x"),
     ("CREATE DEFAULT TEMP TABLE out AS SELECT 1", "none that sqlglot"),  # a TypeError of the parser
 )
 

@@ -153,9 +153,9 @@ def test_a_sinks_own_rules_come_first_and_what_is_wrong_in_them_has_a_line() -> 
     text = "version: 1\nsinks:\n  p:\n    type: purview\n    url: http://localhost\n    names:\n      - id: a\n{}"
     wrong = {
         "        namespace: x\n        type: t\n": r"line 7.*need each other",
-        "        namespace: '{a}{b}'\n        type: t\n        qualified_name: q\n": r"line 7.*nothing tells where",
-        "        namespace: '{a}'\n        type: t\n        qualified_name: '{b}'\n": r"line 7.*no hole of the pattern",
-        "        namespace: '{name}'\n        name: '{name}'\n": r"line 7.*use the hole",
+        "        namespace: '{a}{b}'\n        type: t\n        qualified_name: q\n": r"line 7.*is ambiguous",
+        "        namespace: '{a}'\n        type: t\n        qualified_name: '{b}'\n": r"line 7.*not a placeholder",
+        "        namespace: '{name}'\n        name: '{name}'\n": r"line 7.*use the placeholder",
         "        namespace: x\n        typ: t\n": r"line 9.*unknown key 'typ'",
         "        why: y\n": r"line 7.*namespace is missing",
     }

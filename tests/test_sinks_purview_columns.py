@@ -389,7 +389,7 @@ def test_what_is_wrong_in_columns_of_a_rule_has_a_line() -> None:
     typed = "        namespace: '{a}'\n        type: t\n        qualified_name: '{a}'\n        columns: "
     wrong = {
         "        namespace: x\n        columns: {type: c}\n": r"line 7.*`columns` needs `type`",
-        typed + "{type: c, qualified_name: '{b}'}\n": r"line 7.*no hole of the pattern",
+        typed + "{type: c, qualified_name: '{b}'}\n": r"line 7.*not a placeholder of the pattern",
         typed + "{relation: r}\n": r"line 11.*type is missing",
         typed.replace("{a}", "{column}") + "{type: c}\n": r"line 7.*is reserved",
     }

@@ -365,7 +365,7 @@ def test_a_job_that_was_renamed_has_the_runs_under_both_names() -> None:
 @pytest.mark.parametrize(
     ("job", "wrong"),
     [
-        ("{namespace: n, name: j}", "it says nothing about the job; add `renamed_from: …` or `retired: 2026-11-30`"),
+        ("{namespace: n, name: j}", "it does not name a job; add `renamed_from: …` or `retired: 2026-11-30`"),
         ("{namespace: n, name: j, retired: yes}", "retired is not a time: 'yes'; write `retired: 2026-11-30`"),
     ],
 )

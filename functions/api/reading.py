@@ -1,4 +1,4 @@
-"""API and dashboard of one instance, with an index on its own disk that a thread builds from bronze.
+"""API and dashboard of one instance, with an index on its local disk that a thread builds from bronze.
 
 A change is appended to the log as an event, in the same way as by this app's receiver.
 """

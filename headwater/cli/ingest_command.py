@@ -91,7 +91,7 @@ def _default_state() -> Path:
 
 
 def _claims(settings: Settings) -> Callable[[bytes], bytes]:
-    """Return the reader of claims: large bodies that records of our own event hub refer to. Opens storage lazily."""
+    """Return the reader of claims: large bodies that event hub records refer to. Opens storage lazily."""
     from headwater.operations.runtime.storage import open_claims
 
     return lambda key: open_claims(settings).get(key)

@@ -1,6 +1,6 @@
 """Explain storage errors in one line with cause and fix, without secrets.
 
-Also tells transient disk errors, such as a full disk, from errors that indicate damaged data.
+Also distinguishes transient disk errors, such as a full disk, from errors that indicate damaged data.
 """
 
 import errno

@@ -1,1 +1,1 @@
-"""What teams agree on: contracts, plans of changes, declared lineage, and the comparison with what really ran."""
+"""Contracts, plans of changes, declared lineage, and reconcile: the comparison of received runs with job history."""

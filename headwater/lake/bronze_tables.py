@@ -122,7 +122,7 @@ class Bronze:
         acknowledged: the log's count of acknowledged records, stored with the watermark because it survives the log.
         settled: the result of `settle` or of the previous commit; pass the returned value to the next commit. Without
         it, nothing is recorded as settled.
-        Raises ValueError or TypeError if a value does not fit its column; then nothing was committed.
+        Raises ValueError or TypeError if a value does not fit its column; then no row was committed.
         """
         ready = {
             name: table.prepare(rows.get(name, ()))

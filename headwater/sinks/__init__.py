@@ -1,1 +1,1 @@
-"""Sinks: send events from the lake to other systems; each sink follows, converts and delivers on its own."""
+"""Sinks: send events from the lake to other systems; each sink follows, converts and delivers independently."""

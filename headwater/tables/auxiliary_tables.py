@@ -31,7 +31,7 @@ ADMIN_LOG = Table(
         "agent": "string",
     },
 )
-"""Who changed what: keys, tags, deletions, redrives, retries. Never contains a secret."""
+"""Changes with their actor: keys, tags, deletions, redrives, retries. Never contains a secret."""
 
 _NAMED = StructOf({"namespace": "string", "name": "string"})
 

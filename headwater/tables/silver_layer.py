@@ -191,7 +191,7 @@ COMMIT_PROOFS = Table(
     "commit_proofs",
     {"run_id": "string", "dataset_namespace": "string", "dataset_name": "string", "is_whole": "boolean"},
 )
-"""What commits prove about the writes of runs; run ids are in lower case."""
+"""Proof that commits give about the writes of runs; run ids are in lower case."""
 
 STATE_PARTS: Mapping[str, Table] = {
     "vote": EDGE_SETS,

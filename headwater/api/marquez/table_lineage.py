@@ -36,7 +36,7 @@ class JobDatasets(NamedTuple):
 class TableGraph:
     """The graph of jobs and datasets at one time. For a running job, it includes the datasets reported so far.
 
-    With a granularity, jobs are folded into their application, task or DAG, if it has sent events of its own.
+    With a granularity, jobs are folded into their application, task or DAG, if it has sent events itself.
     """
 
     def __init__(self, context: RequestContext):

@@ -57,7 +57,7 @@ def _put_in_place(shelf: Shelf, manifest: Manifest, path: Path) -> None:
     try:
         unpack(manifest, partial(shelf.piece, manifest), fresh)
         if look_into(fresh) != IndexCopy(manifest.positions, manifest.generation):
-            raise TornSnapshot("it is elsewhere in bronze than its manifest says")
+            raise TornSnapshot("its position in bronze differs from its manifest")
         remove(path)
         fresh.replace(path)
     finally:

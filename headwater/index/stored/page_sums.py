@@ -157,7 +157,7 @@ def _look_again(path: Path, number: int, page_bytes: int) -> None:
         sums = _sums_of(path)
         if number >= len(sums) or sums[number] in (_UNKNOWN, found):
             return
-    error = sqlite3.DatabaseError(f"page {number + 1} of {path.name} is not as it was written")
+    error = sqlite3.DatabaseError(f"page {number + 1} of {path.name} has changed since it was written")
     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     raise error
 

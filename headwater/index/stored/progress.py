@@ -10,7 +10,7 @@ def read_progress(sql: sqlite3.Connection) -> Progress:
     """Return the position of an index. Raises sqlite3.Error, also if a stored position has the wrong type."""
     rows = sql.execute("SELECT incarnation, part, sequence FROM positions").fetchall()
     if not all(isinstance(epoch, str) and isinstance(part, str) and isinstance(at, int) for epoch, part, at in rows):
-        raise sqlite3.DatabaseError("a place in bronze is not as it was written")
+        raise sqlite3.DatabaseError("a position in bronze has changed since it was written")
     return {(epoch, part): sequence for epoch, part, sequence in rows}
 
 

@@ -29,7 +29,7 @@ class CheckedLogOpener:
         self._file: CountFile | None = None
 
     def open(self) -> SegmentWriter:
-        """Open the newest segment, or create the first one if nothing was acknowledged before.
+        """Open the newest segment, or create the first one before the first acknowledgement.
 
         Raises LogUnavailable while that fails or the lake cannot be compared, and WrongSetting if log and lake do not
         belong together.

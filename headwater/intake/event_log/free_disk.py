@@ -11,7 +11,7 @@ class FreeDisk:
     """The free space on a folder's disk, checked at most twice a second."""
 
     def __init__(self, folder: Path, min_free_bytes: int) -> None:
-        """min_free_bytes: below this, nothing is accepted."""
+        """min_free_bytes: below this, the log refuses events."""
         self._folder, self._min_free_bytes = folder, min_free_bytes
         self._looked_at = 0.0
         self._trouble: str | None = None

@@ -246,7 +246,7 @@ class _Reading(NamedTuple):
     def of(self, connection: sqlite3.Connection, header: Header) -> list[LoggedRecord]:
         """Read up to the first damaged record. Raises LogUnavailable if the first record is damaged.
 
-        A missing record means that somebody deleted it, or that the pages are damaged; then the pages are checked.
+        A missing record was deleted, or its pages are damaged; then the pages are checked.
         """
         found: list[LoggedRecord] = []
         following = max(self.after + 1, header.first_sequence)

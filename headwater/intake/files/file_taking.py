@@ -116,7 +116,7 @@ class FileTaker:
         self._most_rejected = most_rejected
         self.done = Intake()
         self._refused: set[tuple[str, str]] = set()
-        self._settled: set[int] = set()  # hashes of files as they were listed; any change of a file changes its hash
+        self._settled: set[int] = set()  # hashes of listed files; any change of a file changes its hash
         self._undeletable: HeadwaterError | None = None
         self._begin()
 

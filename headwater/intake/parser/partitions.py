@@ -105,7 +105,7 @@ class Partitions:
                     taken += more
                 if taken:
                     partition.reader.close()  # `step` keeps a link open, over which the hub keeps sending
-                self._trouble.end(name)  # nothing is overdue, whether this process or another committed it
+                self._trouble.end(name)  # no record is overdue, whether this process or another committed it
             except (Retry, GiveUp) as error:
                 self._put_off(name, error)
         return taken

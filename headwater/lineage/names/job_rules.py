@@ -13,8 +13,8 @@ JOBS = "jobs.yaml"
 _ROUNDS = 8
 _FOLDED = "folded-output"
 _RENAMED = "renamed"
-_WHY_RENAMED = "the job was renamed, as jobs.yaml says"
-_WHY_FOLDED = "the listener appends the output, of which the rules for names remove these folders"
+_WHY_RENAMED = "jobs.yaml renamed the job"
+_WHY_FOLDED = "the listener appends the output's folders, which the rules for names remove"
 
 
 class JobRules:

@@ -96,7 +96,9 @@ def read_template(text: str, known: set[str]) -> Template:
             continue
         if name not in known or change not in _CHANGES:
             fits = ", ".join(sorted(known)) or "none"
-            raise ValueError(f"{{{name}}} in {text!r} is no hole of the pattern ({fits}), with :lower or :upper")
+            raise ValueError(
+                f"{{{name}}} in {text!r} is not a placeholder of the pattern ({fits}), with :lower or :upper"
+            )
         holes.append((before, name, change))
         before = ""
     return Template(text, tuple(holes), before)
@@ -144,7 +146,7 @@ def _expression(pieces: list[_Piece], at: int, text: str) -> str:
         )
     following = pieces[at + 1] if at + 1 < len(pieces) else (None, None, "")
     if following[0] is not None and following[1] != "rest":
-        raise ValueError(f"nothing tells where {{{name}}} ends in {text!r}; put text behind it")
+        raise ValueError(f"the end of {{{name}}} in {text!r} is ambiguous; put text after it")
     return f"(?P<{name}>[^/{re.escape(following[2][:1])}]++)"
 
 

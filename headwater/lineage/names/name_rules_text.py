@@ -174,7 +174,7 @@ def read_job_rules(text: str, file: str) -> JobFile:
         job = Name(entry.text("namespace"), entry.text("name"))
         former, since = entry.optional("renamed_from"), entry.optional("retired")
         if former is None and since is None:
-            raise entry.error("it says nothing about the job", "add `renamed_from: …` or `retired: 2026-11-30`")
+            raise entry.error("it does not name a job", "add `renamed_from: …` or `retired: 2026-11-30`")
         if former is not None:
             renamed.append((Name(job.namespace, former), job))
         if since is not None:

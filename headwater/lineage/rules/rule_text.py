@@ -113,7 +113,7 @@ def _list(whole: Entry, section: str, allowed: tuple[str, ...]) -> list[Entry]:
     if node is None:
         return []
     if not isinstance(node, yaml.SequenceNode):
-        raise whole.error(f"{section} is no list", "begin every rule with `- `", node)
+        raise whole.error(f"{section} is not a list", "begin every rule with `- `", node)
     word = "alias" if section == "aliases" else "rule"
     return [_entry(item, whole.file, f"{word} {number}", allowed) for number, item in enumerate(node.value, 1)]
 

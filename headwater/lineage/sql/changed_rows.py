@@ -122,7 +122,7 @@ class ChangedRows:
             self._reader.references.read_all(then)
             self._reader.left_open |= source.more_of
             if not names:
-                raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
+                raise UnreadSql("it takes `*` of a table whose columns no event of the run lists")
             self._reader.budget.copy(len(names) + size_of(made for _, made in source.columns))
             yield from ((name, source.column(name) or {}) for name in names)
 
@@ -144,7 +144,7 @@ class ChangedRows:
 def columns_of(target: Relation) -> Sequence[str]:
     """Return the names of the columns of an output, in order; raises UnreadSql if they or their order are not known."""
     if not target.columns:
-        raise UnreadSql("it lists no columns, and no event of the run says which the output has")
+        raise UnreadSql("it lists no columns, and no event of the run lists those of the output")
     if target.more_of:
         raise UnreadSql("it lists no columns, and no event of the run lists all columns of the output")
     if target.is_joined:

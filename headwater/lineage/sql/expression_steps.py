@@ -93,7 +93,7 @@ def made_of(
 def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) -> None:
     """Add the origins of a subquery in an expression: those of its columns, and those that decide about its rows."""
     if relation.is_open:
-        raise UnreadSql("a query in an expression takes `*` of a table of which no event of the run lists all columns")
+        raise UnreadSql("a query in an expression takes `*` of a table, and no event of the run lists all its columns")
     for _, each in relation.columns:
         budget.spend(len(each))
         add(made, each, how)

@@ -86,7 +86,7 @@ def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int
     except MemoryError:
         raise
     except Exception as error:  # an unexpected form of a statement must not block all other events
-        return f"reading it failed with {type(error).__name__}, which is a fault of ours: please report it"
+        return f"reading it failed with {type(error).__name__}, which is a bug of Headwater: please report it"
 
 
 @lru_cache(maxsize=256)

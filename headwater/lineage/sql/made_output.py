@@ -43,7 +43,7 @@ class MadeOutput(NamedTuple):
         add(self.columns.setdefault(name, {}), value, COPIED)
 
 
-_STAR_OF_PART = "it takes `*` of a table of which no event of the run lists all columns"
+_STAR_OF_PART = "it takes `*` of a table, and no event of the run lists all its columns"
 
 
 def size_of(columns: Iterable[Made]) -> int:

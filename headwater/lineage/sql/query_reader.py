@@ -292,7 +292,7 @@ class QueryReader:
     def _common(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
         """Return the columns that a NATURAL JOIN compares; raises UnreadSql if the columns of a table are not known."""
         if any(relation.is_open for relation in (*before, *new)):
-            raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
+            raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run lists")
         self.budget.spend(len(before) * sum(len(relation.columns) for relation in new))
         return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
 
@@ -328,7 +328,7 @@ class QueryReader:
             self._any_view, self.behind_views = view_of_hidden(self.tables)
         self.view = self.view or name
         if not self.behind_views:
-            raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
+            raise UnreadSql(f"it reads {shown(name)}, which is not a dataset of the run")
         return self._any_view
 
     def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
@@ -358,7 +358,7 @@ class QueryReader:
             other = self.query(each.expression, named, outer)
             if found.more_of or other.more_of:
                 raise UnreadSql(
-                    "a query of a UNION takes `*` of a table of which no event of the run lists all columns"
+                    "a query of a UNION takes `*` of a table, and no event of the run lists all its columns"
                 )
             if not each.args.get("by_name"):  # the position of each column depends on all columns before it
                 self._name_all(other.columns if is_named else (*found.columns, *other.columns))

@@ -48,7 +48,7 @@ class Scope:
             return self.aliases[parts[0].casefold()]
         found = self._found(parts)
         if found is None:
-            raise UnreadSql(f"it is not known of which table {shown('.'.join(parts))} is")
+            raise UnreadSql(f"the table of {shown('.'.join(parts))} is not known")
         return found
 
     def lookups(self) -> int:

@@ -230,7 +230,7 @@ class _SqlScript:
         if isinstance(table, exp.Directory):
             return
         if not isinstance(table, exp.Table):
-            raise UnreadSql("it writes what is no table")
+            raise UnreadSql("it writes to something that is not a table")
         name = name_of(table)
         temporary = temporary or bool(table.this.args.get("temporary")) or name.startswith("#")
         place = None if temporary or name.casefold() in self._own else self._place(name)
@@ -349,7 +349,7 @@ class _SqlScript:
 
     def _target(self, place: int | None) -> Relation:
         if place is None:
-            raise UnreadSql("it changes a table that is no dataset of the run")
+            raise UnreadSql("it changes a table that is not a dataset of the run")
         return self._reader.dataset(place)
 
     def _named(self, relation: Relation, place: int | None) -> MadeOutput:

@@ -28,7 +28,7 @@ def star_columns(
         if relation.hides_names:
             raise UnreadSql(HIDDEN_NAMES)
         if not relation.columns and relation.is_open:
-            raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
+            raise UnreadSql("it takes `*` of a table whose columns no event of the run lists")
         budget.copy(1)
         for name, made in relation.columns:
             key = name.casefold()

@@ -42,7 +42,7 @@ class Receipt:
         return noted
 
     def end(self, **proof: Any) -> dict[str, Any]:
-        """Record the result of the second search; the request is done if nothing was found."""
+        """Record the result of the second search; the request is done if the search had no match."""
         self.content |= proof
         self.content["state"] = "begun" if proof["proof"]["found"] else "done"
         self.content["done"] = _iso(datetime.now(UTC))

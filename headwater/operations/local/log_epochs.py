@@ -21,7 +21,7 @@ def begin_epoch(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, 
 
     A local log gets a new epoch: sequence numbers keep their values, and its remaining records are parsed again. A
     service defines its own epochs: a new log is parsed from its start; for an unchanged log, only the owner changes.
-    Records that retention removed are no gap in the new epoch. Acknowledged records that the log has lost become a gap
+    Records removed by retention are not a gap in the new epoch. Acknowledged records that the log has lost become a gap
     in the old one. The lake records the events of earlier epochs, so that the audit still counts them.
     """
     folder = existing_folder(settings)

@@ -161,7 +161,7 @@ class Serve:
         try:
             self._log.retain(self._health.watermarks)
         except LogUnavailable as error:
-            log.warning("Retention is postponed and nothing is deleted: %s", error)
+            log.warning("Retention is postponed, and no record is deleted: %s", error)
         except HeadwaterError:
             pass  # there is no lake yet, or it is unavailable
 

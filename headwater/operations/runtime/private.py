@@ -13,7 +13,7 @@ from headwater.operations.settings import Settings
 OWN_NAMES = ("log", "log.acknowledged", "claims", "lake", "index", "run", "identity", "format")
 """What Headwater creates in a data folder."""
 _USERS = ("rules", "sinks.yml")
-"""What its user adds to it."""
+"""Text that its user adds."""
 
 _OTHER_ACCOUNTS = stat.S_IRWXG | stat.S_IRWXO
 

@@ -135,7 +135,7 @@ class SinksFile:
             if isinstance(error, Retry):
                 self._version = (
                     object()
-                )  # a temporary fault says nothing about the file, so the next call reads it again
+                )  # a temporary fault does not mean that the file is wrong, so the next call reads it again
             stays = "The last valid sinks still apply." if self._sinks else "No sink is running."
             self.problem = f"{error} {stays}"
         return self._sinks

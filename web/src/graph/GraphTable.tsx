@@ -49,7 +49,7 @@ function where(distance: number, kind: PictureTable['kind']): string {
   return distance === 0 ? 'selected' : distance < 0 ? `upstream, ${-distance}` : `downstream, ${distance}`;
 }
 
-/** Whether the path masks values. It says nothing about the column itself: the source of a masked path contains plain values. */
+/** Whether the path masks values. It does not describe the column itself: the source of a masked path contains plain values. */
 function way(column: PictureColumn | undefined): string {
   if (!column || column.subject) return '';
   return column.maskedOnTheWay ? MASKED_ON_THE_WAY : 'not masked';

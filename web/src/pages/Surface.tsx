@@ -68,7 +68,7 @@ tags:
     tag: pii
 `;
 
-/** Shown instead of an error if nothing has the tag: lists existing tags and explains how to add one. */
+/** Shown instead of an error if no column has the tag: lists existing tags and explains how to add one. */
 function NoTag({ tag, others, onChoose }: { tag: string; others: readonly string[]; onChoose: (tag: string) => void }) {
   return (
     <Section title="Unknown tag">

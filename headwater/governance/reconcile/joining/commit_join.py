@@ -1,7 +1,7 @@
 """Matches commits of a table with the runs that have it as output.
 
 A match is certain if the commit contains the run's id, or if the run's end event names its version. Other matches use
-times, where a Spark statement makes one commit of its own type.
+times, where a Spark statement makes one commit of its type.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -12,7 +12,7 @@ _UNFINISHED = (".tmp", ".inprogress", ".crc")
 
 
 class FoundFile(NamedTuple):
-    """A file as it was listed.
+    """A file at the time of the listing.
 
     identity: unchanged when the file grows or is renamed, if the store has such an id; otherwise the path.
     modified_us: by the clock of the store, since 1970-01-01 UTC; version: of its content, empty if the store has none.

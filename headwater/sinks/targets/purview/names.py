@@ -171,7 +171,7 @@ def _compiled(rule: QualifiedNameRule) -> _Compiled:
     namespace, name = read_pattern(rule.namespace), read_pattern(rule.name)
     holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
     if twice := holes & named:
-        raise ValueError(f"namespace and name both use the hole {min(twice)!r}; rename one")
+        raise ValueError(f"namespace and name both use the placeholder {min(twice)!r}; rename one")
     known = holes | named | {_WORKSPACE}
     if _WORKSPACE in holes | named:
         raise ValueError(f"the hole {_WORKSPACE!r} is reserved for the sink's option; rename it")

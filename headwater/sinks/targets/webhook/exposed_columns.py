@@ -54,7 +54,7 @@ class ExposedColumn(msgspec.Struct):
 
 
 class _Item(msgspec.Struct):
-    """The member that tells whether the column itself has the tag; older servers omit it and list no such columns."""
+    """The member that shows whether the column itself has the tag; older servers omit it and list no such columns."""
 
     tagged: bool = False
 

@@ -16,7 +16,7 @@ from bench.figures import Figure, percentile
 from bench.parser import fill_log
 from bench.wide import EDGES, IN_LAYER, JOBS, NAMESPACE, early_columns, wide_events
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze

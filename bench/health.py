@@ -35,7 +35,7 @@ def main(tables: int = 20_000, runs: int = 200_000) -> None:
     """Build the index, then ask."""
     with tempfile.TemporaryDirectory() as folder:
         home, rules = IndexHome(Path(folder)), default_rules()
-        home.switch(home.path_for(rules))
+        home.publish(home.path_for(rules))
         indexer = Indexer(home.path_for(rules), rules)
         done = 1
         events = _events(tables, runs)

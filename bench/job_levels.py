@@ -102,7 +102,7 @@ def _marquez(views: ViewOpener, granularity: Granularity) -> Iterator[Figure]:
 def _indexed(folder: Path, events: list[dict[str, Any]]) -> ViewOpener:
     folder.mkdir()
     home, rules = IndexHome(folder), default_rules()
-    home.switch(home.path_for(rules))
+    home.publish(home.path_for(rules))
     indexer = Indexer(home.path_for(rules), rules)
     bodies = {number: json.dumps(event) for number, event in enumerate(events, 1)}
     batch = [BronzeEvent(f"{number:032x}", 2 * 10**15 + number, number, None) for number in bodies]

@@ -19,7 +19,7 @@ from bench.shapes import shapes
 from bench.wide import JOBS, wide_events
 from headwater.events.position import Source
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.writing.index_follower import AT_ONCE, IndexFollower
+from headwater.index.writing.follower import AT_ONCE, IndexFollower
 from headwater.index.writing.indexer import Indexer
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.log_ingest import Parser

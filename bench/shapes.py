@@ -13,7 +13,7 @@ from bench.figures import Figure, middle, percentile
 from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import headwater
-from headwater.index.writing.index_follower import AT_ONCE
+from headwater.index.writing.follower import AT_ONCE
 from headwater.index.writing.indexer import Indexer
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.log_ingest import Parser

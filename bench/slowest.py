@@ -24,9 +24,9 @@ from pathlib import Path
 from bench.figures import Figure, middle, show
 from bench.spark_pass import CORES, measured
 from headwater.events.envelope import read_envelope
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.writing.follower import IndexFollower
 from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, contributions
+from headwater.lineage.edges.run_edges import EdgeRules, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
@@ -98,7 +98,7 @@ class Stations:
         contents, naming = ContentsInMemory(), Naming()
         fact = FactsReader(self._rules.canonical, contents).read("id", 1, body.decode())
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
-        contributions(fold([fact], naming), rules)
+        output_lineages(fold([fact], naming), rules)
 
     def _convert(self, body: bytes) -> None:
         """Convert the event for the two sinks that read lineage."""

@@ -10,8 +10,7 @@ from typing import Any
 from bench.figures import Figure, middle, show
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
-from headwater.index.writing.indexer import Indexer
-from headwater.index.writing.work_bound import WorkBound
+from headwater.index.writing.indexer import CpuLimit, Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
 
@@ -93,7 +92,7 @@ EVENTS: list[tuple[str, Callable[[], Json], float | None]] = [
 
 def _indexed_s(body: str) -> float:
     with TemporaryDirectory(prefix="headwater-bench-") as folder:
-        indexer = Indexer(Path(folder) / "index.sqlite", default_rules(), WorkBound(600.0))
+        indexer = Indexer(Path(folder) / "index.sqlite", default_rules(), CpuLimit(600.0))
         stored = [BronzeEvent(f"{1:064x}", 1, 1, None)]
         began = time.process_time()
         indexer.add(Source("local", "1", "0"), 1, stored, lambda _: {1: body})

@@ -13,7 +13,7 @@ from headwater.common.errors import HeadwaterError
 from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.lake.lake_maintenance import check_files

@@ -9,7 +9,7 @@ from headwater.events.position import Source
 from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.writing.follower import IndexFollower
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.settings import load_settings

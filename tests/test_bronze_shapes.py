@@ -14,8 +14,8 @@ from headwater.common.errors import InvalidEvent
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import EventShape
 from headwater.events.stored_cells import SENT, sent_of, shape_of
+from headwater.index.api_changes import dataset_tag_event, job_tag_event
 from headwater.index.stored.database import open_for_reading
-from headwater.index.writing.announced_changes import dataset_tagged, job_tagged
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import stored_bodies, stored_events
 from headwater.lake.bronze_tables import Bronze
@@ -122,7 +122,7 @@ def test_an_index_of_columns_is_the_index_of_bodies(tmp_path: Path) -> None:
 SAID = [
     "SELECT n.kind, d.name, n.facet, n.event_order, coalesce(f.value, n.value) FROM newest_facets n "
     "JOIN names d ON d.id = n.name LEFT JOIN facet_texts f ON f.id = n.value ORDER BY 1, 2, 3",
-    "SELECT kind, d.name, first_us, last_us, event_order, s.schema FROM described "
+    "SELECT kind, d.name, first_us, last_us, event_order, s.schema FROM facet_set_uses "
     "JOIN names d ON d.id = described.name JOIN facet_sets s ON s.id = facet_set ORDER BY 1, 2, 3, 4, 5, 6",
     "SELECT * FROM nominal_times ORDER BY run",
     "SELECT mark, detail, event_order, time_us, value FROM changes ORDER BY 1, 2, 3",
@@ -167,8 +167,8 @@ def parsed(folder: Path, bodies: list[bytes]) -> World:
 
 
 def changes() -> Iterator[bytes]:
-    yield json.dumps(job_tagged(Name("n", "j"), "gold", holds=True)).encode()
-    yield json.dumps(dataset_tagged(Name("n", "in"), "a", "pii", holds=True)).encode()
+    yield json.dumps(job_tag_event(Name("n", "j"), "gold", holds=True)).encode()
+    yield json.dumps(dataset_tag_event(Name("n", "in"), "a", "pii", holds=True)).encode()
 
 
 def indexed(

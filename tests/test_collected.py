@@ -46,7 +46,7 @@ def test_edges_that_no_run_says_any_more_are_deleted_and_come_back_with_one_that
     writer.take(stream(1, x_from(A, C)))
     reader = LiveGraph(writer.path, as_said)
     assert sources(reader) == {A[1]}
-    reader.rest()
+    reader.end_read()
     writer.take(stream(2, x_from(B, C)))
     assert writer.kept() == 2, "a reader may still ask"
     for number in range(LATER):

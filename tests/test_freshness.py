@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from headwater.api.freshness import FreshnessMeter, WaitingEvents
 from headwater.common.errors import NotKnown
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log import RecordKind
 from headwater.lake.arrow_batches import arrow_batch
 from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_rules

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from headwater.cli.commands import app
 from headwater.common.errors import NotKnown
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.index.reading.written_times import RanWrite
+from headwater.index.reading.write_times import TimedWrite
 from headwater.lineage.time.as_of import AsOf
 from headwater.operations.runtime.indexes import open_view_opener
 from headwater.questions.health_lists import (
@@ -88,7 +88,7 @@ def test_a_verdict_of_a_rhythm(times: tuple[float, ...], now: float, verdict: st
 def test_writes_of_one_execution_within_an_hour_are_one() -> None:
     day, minute = DAY * 1_000_000, 60_000_000
     writes = [
-        RanWrite(number * day + part * minute, number, 10 * number + part, 1)
+        TimedWrite(number * day + part * minute, number, 10 * number + part, 1)
         for number in range(8)
         for part in range(3)
     ]
@@ -96,7 +96,7 @@ def test_writes_of_one_execution_within_an_hour_are_one() -> None:
     rhythm = rhythm_of(write_times(random.Random(1).sample(writes, len(writes))))
     assert not isinstance(rhythm, str)
     assert rhythm.usual_us == day
-    session = [RanWrite(number * day, 1, number, 1) for number in range(8)]
+    session = [TimedWrite(number * day, 1, number, 1) for number in range(8)]
     assert len(write_times(session)) == 8, "a session that lives for weeks writes day by day"
 
 

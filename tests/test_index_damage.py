@@ -12,14 +12,13 @@ import pytest
 
 from headwater.common.errors import HeadwaterError, LakeUnavailable
 from headwater.index.home import IndexHome
-from headwater.index.reading.feed_reader import FeedReader
-from headwater.index.reading.index_search import Search
-from headwater.index.reading.served import building_progress, served_progress, served_set_aside
+from headwater.index.reading.feed import FeedReader
+from headwater.index.reading.search import Search
+from headwater.index.reading.status import building_progress, served_progress, served_set_aside
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
-from headwater.index.stored.damage import is_whole
-from headwater.index.stored.page_sums import SUFFIX
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.stored.integrity import SUFFIX, is_intact
+from headwater.index.writing.follower import IndexFollower
 from headwater.lineage.names.canonical_names import default_rules
 from tests.asking import ask
 from tests.parsing import World
@@ -138,7 +137,7 @@ def test_of_whatever_bytes_sqlite_finds_harmed_a_question_is_told(indexed: Index
         except HeadwaterError:
             pass  # a name that is overwritten is not known
         except Exception:
-            assert is_whole(indexed.file), "values that are others of their kind have no checksum"
+            assert is_intact(indexed.file), "values that are others of their kind have no checksum"
 
 
 def test_whatever_page_is_harmed_the_index_becomes_whole(indexed: Indexed) -> None:
@@ -169,7 +168,7 @@ def harmed_and_followed(indexed: Indexed, at_byte: int, harm: bytes) -> list[str
     """Let a new process follow bronze with a harmed index; returns what it says."""
     indexed.home.discard(indexed.file)
     indexed.harm(at_byte, harm)
-    indexed.home.switch(indexed.file)
+    indexed.home.publish(indexed.file)
     said = follow(IndexHome(indexed.file.parent), indexed.world)
     assert all("damaged" in each for each in said)
     return said
@@ -191,7 +190,7 @@ def test_a_value_of_another_type_or_encoding_is_damage_and_mended(indexed: Index
         index.commit()
     indexed.forget_sums()
     assert rows
-    assert is_whole(indexed.file)
+    assert is_intact(indexed.file)
     assert LakeUnavailable in list(indexed.answers())
     assert all("damaged" in each for each in follow(indexed.home, indexed.world))
     assert list(indexed.answers())[: len(QUESTIONS)] == told[: len(QUESTIONS)]

@@ -23,9 +23,9 @@ from headwater.governance.planning.plan_findings import plan_findings
 from headwater.governance.planning.planned_schema import PlannedChange, PresentTable
 from headwater.governance.planning.present_tables import PresentTables
 from headwater.index.home import IndexHome
-from headwater.index.reading.job_names import original_names
+from headwater.index.reading.dataset_readers import unlisted_by_readers
+from headwater.index.reading.jobs import original_names
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.reader_lists import unlisted_by_readers
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.indexer import Indexer
@@ -423,7 +423,7 @@ def indexed(
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "rewrites.yaml").write_text(rewrites)
         home = IndexHome(Path(folder))
-        home.switch(home.path_for(RULES))
+        home.publish(home.path_for(RULES))
         open_views = ViewOpener(home, RulesFiles(Path(folder), window_us))
         indexer = Indexer(home.path_for(RULES), RULES)
         at = 0

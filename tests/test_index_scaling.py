@@ -11,15 +11,14 @@ import pytest
 
 from headwater.events.position import Source
 from headwater.index.reading.search_file import SearchFile
-from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.database import open_for_writing
-from headwater.index.stored.edge_set_table import EdgeSetTable
-from headwater.index.stored.name_numbers import NameNumbers
-from headwater.index.writing.indexer import Indexer
-from headwater.index.writing.work_bound import WorkBound
+from headwater.index.stored.datasets import SqliteNaming
+from headwater.index.stored.edge_sets import EdgeSetTable
+from headwater.index.stored.numbers import NameNumbers
+from headwater.index.writing.indexer import CpuLimit, Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -34,7 +33,7 @@ SLACK = 1.3
 """What is quadratic does four times as much; sorting, and what a batch costs whatever is in it, a little."""
 
 
-class Counting(WorkBound):
+class Counting(CpuLimit):
     """Counts how often SQLite asks, and lets it go on."""
 
     looks = 0
@@ -193,7 +192,7 @@ def hashed_names_of(count: int) -> int:
     merged = fold([fact], naming)
     rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
     CountedText.hashed = 0
-    found = contributions(merged, rules)
+    found = output_lineages(merged, rules)
     assert [len(each.also_read) for each in found] == [count - 1] * count
     return CountedText.hashed
 

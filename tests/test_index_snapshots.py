@@ -15,11 +15,17 @@ import pytest
 
 from headwater.common.errors import Behind, LakeUnavailable, Retry
 from headwater.common.failpoints import VARIABLE
-from headwater.index.snapshots.index_snapshots import IndexSnapshots
-from headwater.index.snapshots.snapshot_manifest import PIECE_BYTES, Manifest, read_manifest, write_manifest
-from headwater.index.snapshots.snapshot_packing import pack, unpack
-from headwater.index.snapshots.snapshot_shelf import KEPT, Shelf
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.snapshots.manager import IndexSnapshots
+from headwater.index.snapshots.packing import pack, unpack
+from headwater.index.snapshots.storage import (
+    MAX_SNAPSHOTS,
+    PIECE_BYTES,
+    Manifest,
+    SnapshotStore,
+    read_manifest,
+    write_manifest,
+)
+from headwater.index.writing.follower import IndexFollower
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
@@ -320,7 +326,7 @@ def elsewhere(machine: Machine, environment: dict[str, str]) -> "subprocess.Comp
 
 def test_two_at_once_make_one_and_do_each_other_no_harm(shop: Machine, caplog: pytest.LogCaptureFixture) -> None:
     store = ObjectStore(str(shop.lake), {})
-    first, second = Shelf(store, shop.path.stem), Shelf(store, shop.path.stem)
+    first, second = SnapshotStore(store, shop.path.stem), SnapshotStore(store, shop.path.stem)
     claim = first.claim()
     assert claim
     assert second.claim() is None, "somebody makes it"
@@ -342,12 +348,12 @@ def test_a_few_are_kept_and_those_of_other_rules_for_a_week(shop: Machine) -> No
     other = shop.lake / "index" / "11-0000000000000000"
     shutil.copytree(shop.manifests()[0].parent, other)
     snapshots = shop.snapshots()
-    for number in range(KEPT + 1):
+    for number in range(MAX_SNAPSHOTS + 1):
         shop.take(event(f"{number:032x}"))
         assert snapshots.make(refresh(shop), default_rules().rules_hash)
     own = [path for path in shop.manifests() if path.parent != other]
     assert [int(path.stem) for path in own] == [3, 4, 5]
-    assert len(list(shop.lake.glob("index/*/*/*.lz4"))) == KEPT + 1
+    assert len(list(shop.lake.glob("index/*/*/*.lz4"))) == MAX_SNAPSHOTS + 1
     for file in other.rglob("*"):
         os.utime(file, (1, 1))
     shop.take(event("ff"))
@@ -369,13 +375,13 @@ def test_a_damaged_snapshot_is_not_taken_again_and_again(shop: Machine, caplog: 
     import sqlite3
 
     with sqlite3.connect(shop.path) as harmed:
-        harmed.execute("DROP TABLE votes")
+        harmed.execute("DROP TABLE candidates")
     harmed.close()
     assert shop.snapshots().make(shop.path, default_rules().rules_hash)
     shop.take(event("1"))
     other = shop.other("two")
     follower = IndexFollower(
-        open_index_home(other.folder), other.bronze, beginning=open_snapshots(other.settings, other.folder)
+        open_index_home(other.folder), other.bronze, initial_index=open_snapshots(other.settings, other.folder)
     )
     with pytest.raises(LakeUnavailable, match="damaged"):
         follower.step(default_rules())
@@ -391,7 +397,9 @@ def test_a_machine_whose_disk_is_full_waits_and_begins_with_it_once_there_is_roo
     expected = from_nothing(shop, "three")
     with small_disk(tmp_path, mebibytes=8) as disk:
         cold = World(disk.data, lake=str(shop.lake))
-        with closing(IndexFollower(open_index_home(cold.folder), cold.bronze, beginning=beginning(cold))) as follower:
+        with closing(
+            IndexFollower(open_index_home(cold.folder), cold.bronze, initial_index=beginning(cold))
+        ) as follower:
             disk.fill()
             for _ in range(2):
                 with pytest.raises(Retry, match="the disk has no free bytes"):

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
+from headwater.index import api_changes
 from headwater.index.home import IndexHome
-from headwater.index.reading.turns import Turns
-from headwater.index.reading.view_opener import ViewOpener
+from headwater.index.reading.view_opener import FairLock, ViewOpener
 from headwater.index.rules_files import RulesFiles
-from headwater.index.writing import announced_changes
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.dataset_name import Name
@@ -41,7 +40,7 @@ class Growing:
 
     def __init__(self, folder: Path) -> None:
         self._home = IndexHome(folder)
-        self._home.switch(self._home.path_for(RULES))
+        self._home.publish(self._home.path_for(RULES))
         self._indexer = Indexer(self._home.path_for(RULES), RULES)
         self._at = 0
         self.watching = self.reader()
@@ -89,9 +88,9 @@ def daily(chance: Random) -> Iterator[Json]:
                 yield run_event(
                     kind, at(moment), run, ("etl", f"load{job}"), inputs=[dataset((LAKE, f"t{job}"))], outputs=outputs
                 )
-    yield announced_changes.job_tagged(Name("etl", "load2"), "gold", holds=True)
-    yield announced_changes.dataset_deleted(Name(LAKE, "t4"))
-    yield announced_changes.job_deleted(Name("etl", "load5"))
+    yield api_changes.job_tag_event(Name("etl", "load2"), "gold", holds=True)
+    yield api_changes.dataset_deletion(Name(LAKE, "t4"))
+    yield api_changes.job_deletion(Name("etl", "load5"))
 
 
 def answers(views: ViewOpener, now_us: int) -> dict[str, Any]:
@@ -185,17 +184,17 @@ def test_all_health_is_judged_in_many_looks_between_which_others_have_a_turn() -
 
 
 def test_who_waits_for_a_turn_has_it_before_who_has_just_let_go() -> None:
-    turns, order = Turns(), list[str]()
+    turns, order = FairLock(), list[str]()
     waiting = Thread(target=lambda: _note(turns, order, "who waited"))
     with turns:
         waiting.start()
-        while not turns.is_awaited():
+        while not turns.has_waiter():
             time.sleep(0.001)
     _note(turns, order, "who let go")
     waiting.join()
     assert order == ["who waited", "who let go"]
 
 
-def _note(turns: Turns, order: list[str], who: str) -> None:
+def _note(turns: FairLock, order: list[str], who: str) -> None:
     with turns:
         order.append(who)

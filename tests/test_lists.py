@@ -91,7 +91,7 @@ def events() -> Iterator[Json]:
         yield run_event(kind, at_time, KEEPERS[number - 1], ("night", "keeper"), **told)
 
 
-class Shelf:
+class SnapshotStore:
     """A lake, its index, and what is asked of both."""
 
     def __init__(self, world: World) -> None:
@@ -160,8 +160,8 @@ class Shelf:
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
-    found = Shelf(World(tmp_path_factory.mktemp("lists")))
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnapshotStore]:
+    found = SnapshotStore(World(tmp_path_factory.mktemp("lists")))
     found.store([*(json.dumps(event).encode() for event in events()), *copies()])
     yield found
     found.open_views.close()
@@ -175,7 +175,7 @@ SORTED = [(name, f"{sign}{sort}") for name, (*_, sorts) in LISTS.items() for sor
 
 
 @pytest.mark.parametrize(("name", "sort"), SORTED)
-def test_pages_are_the_whole_list_in_its_order(shelf: Shelf, name: str, sort: str) -> None:
+def test_pages_are_the_whole_list_in_its_order(shelf: SnapshotStore, name: str, sort: str) -> None:
     question, asked, _ = LISTS[name]
     whole = shelf.ask(question, **asked, sort=sort, limit=1_000)
     assert whole["next"] is None
@@ -187,7 +187,7 @@ def test_pages_are_the_whole_list_in_its_order(shelf: Shelf, name: str, sort: st
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_a_wrong_sort_or_cursor_says_what_to_do(shelf: Shelf, name: str) -> None:
+def test_a_wrong_sort_or_cursor_says_what_to_do(shelf: SnapshotStore, name: str) -> None:
     question, asked, (sort, other, *_) = LISTS[name]
     with pytest.raises(WrongQuestion, match=f"{name} cannot be sorted by 'nothing'. Use sort= with one of .*{sort}"):
         shelf.ask(question, **asked, sort="nothing")
@@ -202,13 +202,13 @@ def test_a_wrong_sort_or_cursor_says_what_to_do(shelf: Shelf, name: str) -> None
         shelf.ask(question, **asked, sort=other, cursor=cursor)
 
 
-def test_a_forged_cell_of_another_kind_is_refused_by_the_lake(shelf: Shelf) -> None:
+def test_a_forged_cell_of_another_kind_is_refused_by_the_lake(shelf: SnapshotStore) -> None:
     cursor = urlsafe_b64encode(json.dumps(["events", "-received_at", ["' OR 1", "a", "b", 1]]).encode()).decode()
     with pytest.raises(WrongQuestion, match="Start without a cursor"):
         shelf.ask(api_routes.events, cursor=cursor)
 
 
-def test_filters_count_what_they_let_through(shelf: Shelf) -> None:
+def test_filters_count_what_they_let_through(shelf: SnapshotStore) -> None:
     failed = shelf.ask(declared.listed_jobs, state="FAIL")
     assert {item["name"] for item in failed["items"]} == {f"job{job}" for job in range(0, JOBS, 5)}
     assert shelf.ask(declared.listed_runs, state="FAIL", limit=2)["totalCount"] == failed["totalCount"] == 5
@@ -324,7 +324,7 @@ FILTERED = [
 
 @pytest.mark.parametrize(("name", "given"), FILTERED, ids=str)
 def test_each_filter_alone_and_in_pairs_returns_the_items_that_fit(
-    shelf: Shelf, name: str, given: dict[str, str]
+    shelf: SnapshotStore, name: str, given: dict[str, str]
 ) -> None:
     question, asked, _ = LISTS[name]
     whole = shelf.ask(question, **asked, limit=1_000)["items"]
@@ -368,14 +368,14 @@ def test_every_filter_of_every_list_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_hostile_name_is_found_by_its_text_and_nothing_else_is(shelf: Shelf, name: str) -> None:
+def test_a_hostile_name_is_found_by_its_text_and_nothing_else_is(shelf: SnapshotStore, name: str) -> None:
     for asked in ({"text": name}, {"namespace": NAMESPACE, "text": name}):
         assert [item["name"] for item in shelf.ask(declared.datasets, **asked)["items"]] == [name]
     found = shelf.ask(declared.listed_runs, text="' OR 1=1 --")
     assert (found["items"], found["totalCount"]) == ([], 0)
 
 
-def test_every_name_that_is_printed_is_accepted(shelf: Shelf) -> None:
+def test_every_name_that_is_printed_is_accepted(shelf: SnapshotStore) -> None:
     for item in shelf.ask(declared.datasets, limit=1_000)["items"]:
         thing = {"namespace": item["namespace"], "dataset": item["name"], "column": None}
         whole = f"{item['namespace']}/{item['name']}"
@@ -388,7 +388,7 @@ def test_every_name_that_is_printed_is_accepted(shelf: Shelf) -> None:
             assert (found["namespace"], found["column"]) == ("file", "a.b")
 
 
-def test_a_name_that_a_narrow_table_cuts_is_accepted_if_it_fits_one(shelf: Shelf) -> None:
+def test_a_name_that_a_narrow_table_cuts_is_accepted_if_it_fits_one(shelf: SnapshotStore) -> None:
     (graph,) = (each for each in questions_in(vars(declared)) if each.called == "job-graph")
     for text in ("…ding/orders", "file//lan…/orders", "/landing/ord…", "/land...ders"):
         found = shelf.ask(declared.upstream, dataset=text, column="a…")["column"]
@@ -402,7 +402,7 @@ def test_a_name_that_a_narrow_table_cuts_is_accepted_if_it_fits_one(shelf: Shelf
         shelf.ask(declared.upstream, dataset="anding/orders")
 
 
-def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(shelf: Shelf) -> None:
+def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(shelf: SnapshotStore) -> None:
     ids = {item["id"] for item in shelf.ask(declared.listed_runs, limit=1_000)["items"] if item["id"][0] != "["}
     begun = Counter(each[:length] for each in ids for length in range(4, 36))
     cut = max((text for text, count in begun.items() if count == 1), key=lambda text: (-len(text), text))
@@ -430,7 +430,7 @@ def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(
     assert shelf.ask(api_routes.events, run=several)["items"] == []
 
 
-def test_a_job_is_accepted_bare_or_qualified(shelf: Shelf) -> None:
+def test_a_job_is_accepted_bare_or_qualified(shelf: SnapshotStore) -> None:
     (graph,) = (each for each in questions_in(vars(declared)) if each.called == "job-graph")
     for job in ("keeper", "night/keeper"):
         assert shelf.ask(declared.listed_runs, job=job)["totalCount"] == 2
@@ -440,7 +440,7 @@ def test_a_job_is_accepted_bare_or_qualified(shelf: Shelf) -> None:
 
 @pytest.mark.slow
 def test_runs_that_come_between_two_pages_move_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
-    shelf = Shelf(World(tmp_path_factory.mktemp("between")))
+    shelf = SnapshotStore(World(tmp_path_factory.mktemp("between")))
     bodies = [json.dumps(event).encode() for event in events()]
     shelf.store(bodies[: len(bodies) // 2])
     for question, sort in (
@@ -462,7 +462,7 @@ def test_runs_that_come_between_two_pages_move_nothing(tmp_path_factory: pytest.
 
 
 def test_a_wrong_statement_is_a_fault_with_a_reference_and_leaves_the_index(
-    shelf: Shelf, caplog: pytest.LogCaptureFixture
+    shelf: SnapshotStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = "SELECT state FROM runs JOIN jobs ON jobs.key = runs.job_key"
     answer = run_question(lambda: shelf.open_views.now(lambda live, _: live.sql.execute(wrong)), nullcontext())

@@ -15,8 +15,8 @@ import pytest
 from headwater.api.live_feed import LiveFeed
 from headwater.api.shapes.live_events import LIVE_EVENTS, RejectedHappened
 from headwater.index.home import IndexHome
-from headwater.index.reading.feed_reader import FeedReader
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.reading.feed import FeedReader
+from headwater.index.writing.follower import IndexFollower
 from headwater.lineage.names.canonical_names import default_rules
 from tests.parsing import World, event
 from tests.reference.small_events import CLEAR, made, run

@@ -9,8 +9,8 @@ import pytest
 
 from headwater.events.position import Source
 from headwater.index.stored.database import open_for_writing
-from headwater.index.stored.newest_run_table import NEWEST_RUN, NewestRunTable
-from headwater.index.stored.run_numbers import RunNumbers
+from headwater.index.stored.numbers import RunNumbers
+from headwater.index.stored.runs import NEWEST_RUN, NewestRunTable
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules

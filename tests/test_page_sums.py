@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from headwater.index.stored.page_sums import SUFFIX, PageSums, check_pages
+from headwater.index.stored.integrity import SUFFIX, PageSums, check_pages
 
 WRITE = """
 import sqlite3, sys
 from pathlib import Path
-from headwater.index.stored.page_sums import PageSums
+from headwater.index.stored.integrity import PageSums
 from tests.test_page_sums import opened, write
 
 sql = opened(Path(sys.argv[1]))

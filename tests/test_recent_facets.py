@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.events.position import Source
-from headwater.index.stored.recent_facets import RUNS, recent_facets
+from headwater.index.stored.run_facets import RUNS, recent_facets
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lake.event_bodies import StoredBody

@@ -1,4 +1,4 @@
-"""Search over HTTP against a running `headwater up`: every kind of thing, ranking, slips, and bad input."""
+"""Search over HTTP against a running `headwater up`: every kind of thing, ranking, typing errors, and bad input."""
 
 from collections.abc import Iterator
 from pathlib import Path

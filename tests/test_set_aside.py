@@ -11,8 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 from headwater.common.errors import NotKnown
 from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.index.writing.index_follower import IndexFollower
-from headwater.index.writing.work_bound import EVENT_CPU_S
+from headwater.index.writing.follower import IndexFollower
+from headwater.index.writing.indexer import EVENT_CPU_S
 from headwater.lake.attempts import MAX_DEATHS, Attempts
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_rules

@@ -11,7 +11,7 @@ import pytest
 
 from headwater.events.validation import validate_event
 from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.event_reading import FactsReader
@@ -84,7 +84,7 @@ def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:
             naming.bind(links_of(fact))
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
         if facts[0].kind == "RUN" and (run := fold(facts, naming)).state == "COMPLETE":
-            found[key] = sorted(map(sorted_edges, contributions(run, rules)), key=repr)
+            found[key] = sorted(map(sorted_edges, output_lineages(run, rules)), key=repr)
     return found
 
 

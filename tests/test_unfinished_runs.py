@@ -10,9 +10,9 @@ from headwater.cli import agent_answers, lineage_commands
 from headwater.common.errors import NeverWritten
 from headwater.common.paging import ListPage
 from headwater.events.times import iso
-from headwater.index.reading.known_moments import last_green_us
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.written_times import WrittenTimes
+from headwater.index.reading.moments import last_green_us
+from headwater.index.reading.write_times import WriteTimes
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
@@ -173,7 +173,7 @@ def test_a_job_whose_newest_attempt_failed_has_the_end_of_its_completed_one_as_i
 
         def question(live: LiveGraph, _: UserRules) -> tuple[int, list[int]]:
             job = live.names.known(Name("jobs", "job")) or 0
-            return last_green_us(live, "job"), [each.time_us for each in WrittenTimes(live, EVER_US).completed(job)]
+            return last_green_us(live, "job"), [each.time_us for each in WriteTimes(live, EVER_US).completed(job)]
 
         green_us, completed_us = open_views.now(question)
     assert completed_us == [green_us]

@@ -15,8 +15,8 @@ from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.database import open_for_reading
-from headwater.index.stored.older_file import show_todays_tables
-from headwater.index.writing.index_follower import AT_ONCE, IndexFollower
+from headwater.index.stored.older_file import create_current_views
+from headwater.index.writing.follower import AT_ONCE, IndexFollower
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.questions.run_failures import RunContents
@@ -109,7 +109,7 @@ def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_bui
     home.current().path.write_bytes(b"no database" * 1000)
     with pytest.raises(LakeUnavailable):
         reached(open_views)
-    assert home.damaged()
+    assert home.damaged_file()
     assert 0 < follower.step(rules) < AT_ONCE // 10, "it goes on where it was"
     assert follower.step(rules) == 0
     assert "gold/late.mail" in reached(open_views)
@@ -135,10 +135,25 @@ def test_what_an_older_file_lacks_reads_as_its_default_and_is_not_written(tmp_pa
     content = file.read_bytes()
     today = "CREATE TABLE kept(b, new INTEGER NOT NULL DEFAULT 7, late TEXT, a); CREATE TABLE added(a, b);"
     with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as opened:
-        show_todays_tables(opened, today)
+        create_current_views(opened, today)
         assert opened.execute("SELECT b, new, late, a, rowid FROM kept").fetchall() == [("x", 7, None, 1, 1)]
         assert opened.execute("SELECT a, b FROM added ORDER BY rowid").fetchall() == []
     assert file.read_bytes() == content
+
+
+def test_renamed_tables_and_columns_of_an_older_file_have_their_current_names(tmp_path: Path) -> None:
+    file = tmp_path / "old.sqlite"
+    with closing(sqlite3.connect(file)) as old:
+        old.executescript("CREATE TABLE votes(run, grp, landed); INSERT INTO votes VALUES (1, 2, 3);")
+    current = "CREATE TABLE candidates(run, job_output, rows_confirmed, added INTEGER NOT NULL DEFAULT 7);"
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as opened:
+        create_current_views(opened, current)
+        assert opened.execute("SELECT run, job_output, rows_confirmed, added FROM candidates").fetchone() == (
+            1,
+            2,
+            3,
+            7,
+        )
 
 
 def test_a_file_of_these_rules_that_lacks_a_table_is_damaged(before: Path, home: IndexHome) -> None:

@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.events.position import Source
-from headwater.index.reading.served import served_progress
-from headwater.index.writing.index_follower import IndexFollower
+from headwater.index.reading.status import served_progress
+from headwater.index.writing.follower import IndexFollower
 from headwater.operations.local.notification_pipe import NotificationPipe, decode_positions, encode_position
 from headwater.operations.local.parser_process import ParserLoop
 from headwater.operations.runtime.indexes import open_index_home, open_rules

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from headwater.api.error_responses import json_response
 from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.common.errors import HeadwaterError
-from headwater.index.reading.index_growth import IndexGrowth, index_growth
+from headwater.index.reading.status import IndexGrowth, index_growth
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.runtime.indexes import open_index_home
 from headwater.operations.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE

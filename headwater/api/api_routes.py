@@ -16,7 +16,7 @@ from headwater.common.errors import LakeUnavailable
 from headwater.common.paging import ListPage, ResultPage, RowOrder
 from headwater.events.position import Source
 from headwater.events.times import iso
-from headwater.index.stored.set_aside import SetAside
+from headwater.index.stored.progress import SetAside
 from headwater.intake.event_log import Readers
 from headwater.lake.row_lists import list_rows
 from headwater.questions import declared

@@ -27,8 +27,8 @@ from headwater.auth.authentication import Authenticator
 from headwater.auth.key_manager import KeyManager
 from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.common.errors import LakeUnavailable
-from headwater.index.reading.index_search import Search
-from headwater.index.reading.view_opener import RulesInForce, ViewOpener
+from headwater.index.reading.search import Search
+from headwater.index.reading.view_opener import ActiveRules, ViewOpener
 from headwater.intake.event_log import Readers
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import LakeTable
@@ -65,7 +65,7 @@ class ApiSources(NamedTuple):
     sinks: "SinkService | None" = None
     caller: Caller = ANYONE
 
-    def rules(self) -> RulesInForce:
+    def rules(self) -> ActiveRules:
         """Return the user's rules."""
         return self.open_views.rules()
 

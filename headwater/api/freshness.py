@@ -10,8 +10,8 @@ from headwater.common.errors import Behind, HeadwaterError, NotBuilt, NotConfigu
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
-from headwater.index.reading.served import building_progress, served_progress, served_set_aside
-from headwater.index.stored.set_aside import SetAside
+from headwater.index.reading.status import building_progress, served_progress, served_set_aside
+from headwater.index.stored.progress import SetAside
 from headwater.intake.event_log import LogReader, Readers, each
 from headwater.lake.bronze_follower import ahead, oldest_ahead_us
 from headwater.lake.bronze_tables import Bronze

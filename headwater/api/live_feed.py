@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from headwater.common.errors import LakeUnavailable
 from headwater.index.home import IndexHome
-from headwater.index.reading.feed_reader import FeedPlace, FeedReader, Happened
+from headwater.index.reading.feed import FeedEvent, FeedPlace, FeedReader
 
 POLL_INTERVAL_S = 0.5
 HEARTBEAT_S = 15.0
@@ -72,9 +72,9 @@ class LiveFeed:
             self._broadcast(await asyncio.to_thread(self._read, from_now=not self._clients))
             missed = await asyncio.to_thread(self._missed, last_id)
             begin = (
-                Happened(str(self._position), "reset", {})
+                FeedEvent(str(self._position), "reset", {})
                 if missed is None
-                else Happened(last_id or str(self._position), "hello", {})
+                else FeedEvent(last_id or str(self._position), "hello", {})
             )
             for message in _messages([begin, *(missed or ())]):
                 client.put(message)
@@ -100,32 +100,32 @@ class LiveFeed:
                     self._broadcast(await asyncio.to_thread(self._read))
         self._reader.close()
 
-    def _read(self, *, from_now: bool = False) -> Sequence[Happened]:
+    def _read(self, *, from_now: bool = False) -> Sequence[FeedEvent]:
         """Read new events. from_now: skip the events before now, because there were no clients."""
         if self._position is None or from_now:
             self._position = self._reader.newest()
         found, self._position = self._reader.read(self._position)
         return found
 
-    def _missed(self, last_id: str | None) -> Sequence[Happened] | None:
+    def _missed(self, last_id: str | None) -> Sequence[FeedEvent] | None:
         """Return the events after an id up to the current position; None if they are no longer available."""
-        at, missed = self._reader.find(last_id) if last_id else self._position, list[Happened]()
+        at, missed = self._reader.find(last_id) if last_id else self._position, list[FeedEvent]()
         while at is not None and at != self._position and len(missed) <= MAX_REPLAYED:
             found, at = self._reader.read(at, until=self._position)
             missed += found
         return None if at is None or len(missed) > MAX_REPLAYED else missed
 
-    def _broadcast(self, found: Sequence[Happened]) -> None:
+    def _broadcast(self, found: Sequence[FeedEvent]) -> None:
         for message in _messages(found):
             for client in self._clients:
                 client.put(message)
 
 
-def _messages(found: Iterable[Happened]) -> list[bytes]:
+def _messages(found: Iterable[FeedEvent]) -> list[bytes]:
     return [_encoded(happened) for happened in found]
 
 
-def _encoded(happened: Happened) -> bytes:
+def _encoded(happened: FeedEvent) -> bytes:
     """Encode a server-sent event. Encoded JSON contains no line breaks."""
     data = msgspec.json.encode(happened.value)
     return f"id: {happened.id}\nevent: {happened.kind}\ndata: ".encode() + data + b"\n\n"

@@ -8,7 +8,7 @@ from headwater.api.shapes.operations import Overview, OverviewRun, RunHealth, Wi
 from headwater.common.errors import WrongQuestion
 from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.run_health import RunState, failed_runs, lost_runs, states_in_time
+from headwater.index.reading.run_lists import RunState, failed_runs, lost_runs, states_in_time
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.intake.event_log import LogReader, each
 from headwater.lake.bronze_tables import Bronze

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from headwater.api.freshness import FreshnessMeter
     from headwater.auth.access import Caller
     from headwater.auth.key_manager import KeyManager
-    from headwater.index.reading.index_search import Search
-    from headwater.index.reading.view_opener import RulesInForce, ViewOpener
+    from headwater.index.reading.search import Search
+    from headwater.index.reading.view_opener import ActiveRules, ViewOpener
     from headwater.intake.event_log import Readers
     from headwater.lake.admin_log import Outcome
     from headwater.lake.bronze_tables import Bronze
@@ -116,7 +116,7 @@ class DataFolder:
 
         open_recorder(self._settings)(Actor(self.caller.label, agent="headwater"), action, subject, outcome, detail)
 
-    def rules(self) -> "RulesInForce":
+    def rules(self) -> "ActiveRules":
         """Return the user's rules without updating the index."""
         from headwater.index.reading.view_opener import ViewOpener
         from headwater.operations.runtime.indexes import open_index_home, open_rules

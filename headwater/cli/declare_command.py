@@ -67,7 +67,7 @@ def declare(
         events_to_declare,
         events_to_withdraw,
     )
-    from headwater.index.writing.announced_changes import now_text
+    from headwater.index.api_changes import now_text
 
     wanted = _read_declarations(paths or [], prune=prune, powerbi=(workspace, model) if from_powerbi else None)
     if write is not None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from headwater.common.errors import HeadwaterError, IndexUnreadable, LakeUnavailable, NotBuilt
-from headwater.index.stored.damage import DamageCheck, may_pass
 from headwater.index.stored.database import FORMAT, remove
+from headwater.index.stored.integrity import DamageCheck, is_transient
 from headwater.lineage.names.canonical_names import NameRules
 
 T = TypeVar("T")
@@ -38,8 +38,8 @@ class IndexHome:
         """Return the file that counts the unfinished attempts at a batch of a partition."""
         return self._folder / f"attempts-{partition}.json"
 
-    def begun_note(self, path: Path) -> Path:
-        """Return the file that records what had been erased from the lake when an index was started."""
+    def start_record(self, path: Path) -> Path:
+        """Return the file that records the erasures from the lake up to the start of an index."""
         return path.with_suffix(".begun")
 
     def building(self) -> Path | None:
@@ -63,7 +63,7 @@ class IndexHome:
                 size += file.stat().st_size
         return size
 
-    def switch(self, path: Path) -> None:
+    def publish(self, path: Path) -> None:
         """Switch questions to this file and delete the other index files. Open connections can still read those."""
         fresh = self._pointer.with_suffix(".new")
         fresh.write_text(path.name + "\n")
@@ -90,7 +90,7 @@ class IndexHome:
         """Return whether there is a file that questions read."""
         return self._pointer.exists()
 
-    def opened(self, open_file: Callable[[Path], T]) -> tuple[Published, T]:
+    def open_current(self, open_file: Callable[[Path], T]) -> tuple[Published, T]:
         """Open the file that questions read, and retry if it was replaced. Raises LakeUnavailable if there is none."""
         while True:
             found = self.current()
@@ -114,25 +114,25 @@ class IndexHome:
         except (HeadwaterError, OSError):
             raise
         except Exception as error:
-            harmed = self.is_harmed(error, file.path)
+            damaged = self.is_damaged(error, file.path)
             is_there = self._is_there(file)
-            if not harmed and is_there and not may_pass(error):
+            if not damaged and is_there and not is_transient(error):
                 raise
-            if harmed and is_there:
+            if damaged and is_there:
                 self._report_damage(file.path)
             raise IndexUnreadable(f"The index cannot be read ({error}). Ask again in a moment.") from error
 
-    def is_harmed(self, error: BaseException, path: Path) -> bool:
+    def is_damaged(self, error: BaseException, path: Path) -> bool:
         """Return whether an error is caused by a damaged file. If the error is ambiguous, the file is checked."""
-        return self._check.is_harmed(error, path)
+        return self._check.is_damaged(error, path)
 
     def _is_there(self, file: Published) -> bool:
         with suppress(NotBuilt):
             return self.current() == file
         return False
 
-    def withdraw(self, path: Path) -> None:
-        """Prevent questions from reading this file until `switch`, because it is rebuilt from scratch."""
+    def unpublish(self, path: Path) -> None:
+        """Prevent questions from reading this file until `publish`, because it is rebuilt from scratch."""
         if self.is_current(path):
             self._pointer.unlink()
 
@@ -141,7 +141,7 @@ class IndexHome:
         with suppress(OSError):  # without the folder, there is no index to repair
             self._damaged.write_text(path.name)
 
-    def damaged(self) -> Path | None:
+    def damaged_file(self) -> Path | None:
         """Return the file that was reported as damaged, or None."""
         try:
             name = self._damaged.read_bytes().strip()
@@ -151,6 +151,6 @@ class IndexHome:
 
     def discard(self, path: Path) -> None:
         """Delete an index file, which can be rebuilt from bronze. Only the writer may call this."""
-        self.withdraw(path)
+        self.unpublish(path)
         remove(path)
         self._damaged.unlink(missing_ok=True)

@@ -94,7 +94,7 @@ class RulesFiles:
         try:
             found = query(DeltaTable(str(self._folder / METADATA_TABLE)), "SELECT * FROM t").to_pylist()
         except (DeltaError, LakeUnavailable, OSError) as error:
-            raise WrongSetting(f"{METADATA_TABLE}: no Delta table that can be read: {error}; correct it.") from error
+            raise WrongSetting(f"{METADATA_TABLE}: cannot be read as a Delta table: {error}; correct it.") from error
         return rows + metadata_rows(found, METADATA_TABLE)
 
     def _part(self, file: str, read: Callable[[str, str], Any]) -> Any:

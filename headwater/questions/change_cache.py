@@ -6,9 +6,8 @@ Changes of a dataset or job depend only on events about its names, so they stay 
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from headwater.index.reading.change_history import ChangeHistory
+from headwater.index.reading.change_history import ChangedEntities, ChangeHistory, changed_since, job_names
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.touched import Touched, job_names, touched_since
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.found_changes import (
@@ -25,7 +24,7 @@ _MAX_PERIODS, _MAX_ROWS = 4, 100_000
 
 def cached_changes(live: LiveGraph, between: tuple[int, int]) -> Sequence[Difference]:
     """Return all changes after one moment and up to another (us, UTC), unsorted."""
-    cache: dict[tuple[int, int], _Period] = live.brought_up("changes", dict)
+    cache: dict[tuple[int, int], _Period] = live.across_generations("changes", dict)
     period = cache.pop(between, None) or _Period(between)
     found = period.update(live)
     cache[between] = period
@@ -50,8 +49,8 @@ class _Period:
 
     def update(self, live: LiveGraph) -> list[Difference]:
         """Process new events and return all changes. live: locked to one generation."""
-        touched = touched_since(live, self._generation)
-        if touched is None or live.acted > self._generation:
+        touched = changed_since(live, self._generation)
+        if touched is None or live.api_generation > self._generation:
             self._clear()
             self._compute(live, None)
         elif touched.datasets or touched.jobs:
@@ -66,7 +65,7 @@ class _Period:
         self.rows = len(found)
         return found
 
-    def _compute(self, live: LiveGraph, touched: Touched | None) -> None:
+    def _compute(self, live: LiveGraph, touched: ChangedEntities | None) -> None:
         """Compute the changes of touched datasets and jobs, None for all."""
         datasets = jobs = None
         if touched is not None:
@@ -76,7 +75,7 @@ class _Period:
             for name in jobs:
                 self._new_jobs.pop(name, None)
                 self._jobs.pop(name, None)
-            touched = Touched(_numbers(live, live.naming.names_of_any(datasets)), _numbers(live, jobs))
+            touched = ChangedEntities(_numbers(live, live.naming.names_of_any(datasets)), _numbers(live, jobs))
         history = ChangeHistory(live, *self._between, of=touched)
         for each in dataset_differences(live, history):
             if datasets is None or each.name in datasets:

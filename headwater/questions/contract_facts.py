@@ -6,10 +6,10 @@ from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.change_history import ChangeHistory
 from headwater.index.reading.contract_history import ContractHistory
+from headwater.index.reading.dataset_readers import unlisted_by_readers
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.reader_lists import unlisted_by_readers
 from headwater.index.reading.run_history import RunHistory
-from headwater.index.stored.facet_names_table import Place
+from headwater.index.stored.events import Place
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.canonical_names import NameRules

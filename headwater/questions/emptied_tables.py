@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_history import RunHistory
-from headwater.index.stored.facet_names_table import Place
+from headwater.index.stored.events import Place
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at
 from headwater.lineage.names.canonical_names import NameRules

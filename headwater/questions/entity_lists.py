@@ -6,10 +6,10 @@ from typing import NamedTuple, TypeVar
 
 from headwater.common.paging import Cell, ListPage, RowOrder, SortedRow
 from headwater.events.times import iso
-from headwater.index.reading.job_names import original_names
-from headwater.index.reading.listed_runs import LOST, ListedRun, RunsAsked, listed_runs
-from headwater.index.reading.listed_things import ListedDataset, ListedJob, ListedThings
+from headwater.index.reading.entity_lists import EntityLists, ListedDataset, ListedJob
+from headwater.index.reading.jobs import original_names
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.run_lists import LOST, ListedRun, RunFilter, listed_runs
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.runs.lost_runs import is_lost
 from headwater.lineage.runs.run_facts import duration_us
@@ -69,7 +69,7 @@ def datasets(
     former: bool = False,
 ) -> Datasets:  # fmt: skip
     """Answer a page of datasets. system: include system tables. former: include former locations."""
-    known, of = ListedThings(live, rules).datasets(), ("datasets", rules.rules_hash, former)
+    known, of = EntityLists(live, rules).datasets(), ("datasets", rules.rules_hash, former)
     is_former = live.naming.moved.former
     every = known if former else live.listed((*of, "named"), lambda: [row for row in known if not is_former(row.name)])
     hides = nothing_hidden if system else rules.is_system
@@ -96,7 +96,7 @@ def datasets(
 
 def jobs(live: LiveGraph, rules: UserRules, wanted: ListFilter, page: ListPage, now_us: int) -> Jobs:
     """Answer a page of jobs."""
-    rows, of = ListedThings(live, rules).jobs(), ("jobs",)
+    rows, of = EntityLists(live, rules).jobs(), ("jobs",)
 
     def sorted_rows() -> list[SortedRow[ListedJob]]:
         return _JOBS.sorted_rows((row for row in rows if wanted.matches(row, row, row.last_us, now_us)), page)
@@ -130,7 +130,7 @@ def _cached_choices(
     return live.listed((*of, "choices", now_us // _MINUTE_US), lambda: [make()])
 
 
-def runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) -> Runs:
+def runs(live: LiveGraph, asked: RunFilter, page: ListPage, now_us: int) -> Runs:
     """Answer a page of runs."""
     cut = listed_runs(live, asked, page, now_us)
     return Runs([_run(row) for row in cut.rows], **cut.info)
@@ -155,10 +155,10 @@ def _took(started_us: int | None, ended_us: int | None) -> float | None:
 
 
 def _states(job: ListedJob, now_us: int) -> tuple[str, ...]:
-    if job.state is None or job.heard_us is None:
+    if job.state is None or job.newest_event_us is None:
         return ()
     has_ended, is_streaming = job.state != "RUNNING", job.processing != "BATCH"
-    lost = is_lost(has_ended=has_ended, is_streaming=is_streaming, last_us=job.heard_us, now_us=now_us)
+    lost = is_lost(has_ended=has_ended, is_streaming=is_streaming, last_us=job.newest_event_us, now_us=now_us)
     return (job.state, LOST) if lost else (job.state,)
 
 

@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.index.reading.change_history import ChangeHistory, FacetBetween, ListsBetween
-from headwater.index.reading.known_moments import CODE
+from headwater.index.reading.dataset_readers import unlisted_by_readers
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.reader_lists import unlisted_by_readers
-from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.index.reading.moments import CODE
+from headwater.index.stored.database import DATASET, JOB
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet
@@ -55,9 +55,9 @@ def dataset_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[Dif
 def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     naming = live.naming
     new: dict[Name, int] = {}
-    for name, at_us in history.first_heard(DATASET):
+    for name, at_us in history.first_event_us(DATASET):
         dataset = naming.resolve(name, EVER_US).plain
-        if dataset in new or not history.heard_before(naming.names_of(dataset)):
+        if dataset in new or not history.is_mentioned_before(naming.names_of(dataset)):
             new[dataset] = min(at_us, new.get(dataset, at_us))
     for dataset, at_us in new.items():
         run = partial(history.run_at, naming.names_of(dataset), at_us)
@@ -134,7 +134,7 @@ def _owner_names(text: str | None) -> set[str]:
 
 def new_jobs(live: LiveGraph, history: ChangeHistory) -> Iterator[tuple[Name, Difference]]:
     """Yield the keys of new jobs, and their changes under their current names."""
-    for key, at_us in history.first_heard(JOB):
+    for key, at_us in history.first_event_us(JOB):
         job = live.job(key)
         yield key, Difference("job", job, None, None, job.name, at_us, partial(history.run_of_job, key, at_us), "job")
 

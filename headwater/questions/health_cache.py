@@ -6,8 +6,8 @@ A state depends only on events and on the current time, and each state contains 
 from itertools import islice
 from typing import NamedTuple
 
+from headwater.index.reading.change_history import changed_since
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.touched import touched_since
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.health_reader import HealthReader, HealthState
 
@@ -70,19 +70,19 @@ class HealthCache:
 
         All items may have changed when a time in the future of an event has come.
         """
-        touched = touched_since(live, self._generation) if self._ahead_us > reader.now_us else None
+        touched = changed_since(live, self._generation) if self._ahead_us > reader.now_us else None
         if touched is None:
             self.datasets.clear()
             self.jobs.clear()
-            self._due_datasets = {live.names.name(number).plain for number in reader.times.written()}
+            self._due_datasets = {live.names.name(number).plain for number in reader.times.all_outputs()}
             self._due_jobs = set(reader.times.jobs())
         else:
             for number in touched.datasets:
                 name = live.names.name(number)
                 self._due_datasets |= {name.plain, live.resolve(name)}
-            self._due_datasets.update(name.plain for job in touched.jobs for name in reader.times.written_by(job))
-            self._due_jobs |= touched.jobs & reader.times.that_ran(touched.jobs)
-        self._generation, self._ahead_us = live.generation, reader.times.ahead_us()
+            self._due_datasets.update(name.plain for job in touched.jobs for name in reader.times.outputs_of_job(job))
+            self._due_jobs |= touched.jobs & reader.times.with_runs(touched.jobs)
+        self._generation, self._ahead_us = live.generation, reader.times.next_run_us()
 
     def _schedule_by_time(self, reader: HealthReader) -> None:
         now_us = reader.now_us

@@ -82,7 +82,7 @@ def health_of_job(view: View, live: LiveGraph, asked: tuple[str | None, str], no
         every = (live.names.name(number) for number in reader.times.jobs())
         key = live.names.known(find_job(view.snapshot, every, namespace, called)) or 0
     state, shown = reader.of_job(key), live.job(live.names.name(key))
-    outputs = {name.plain for name in reader.times.written_by(key)}
+    outputs = {name.plain for name in reader.times.outputs_of_job(key)}
     waiting = [] if state.since_us is None else _not_refreshed(reader, sorted(outputs), state.since_us, now_us)
     about = about_of(decode_facets(Catalog(live).job_facets(shown)))
     return _one(reader.shown("job", shown, state, []), about, waiting, limit)
@@ -109,7 +109,7 @@ def unhealthy(
     """
     for some in count(at_once, at_once):  # larger batches each time, so that it ends despite new events
         with open_views.catalog(AsOf()) as (view, live):
-            known = live.brought_up("health", HealthCache)
+            known = live.across_generations("health", HealthCache)
             reader = HealthReader(live, view.counted, known.moment(now_us))
             if known.update(live, reader, some):
                 names = view.rules.names
@@ -254,11 +254,12 @@ def not_refreshed_by_run(view: View, live: LiveGraph, key: str, now_us: int, lim
     if run is None or run.state in ("RUNNING", "DECLARED"):
         return []
     before = [each for each in reader.times.completed(run.job, run.time_us) if each.run != run.run][:_PREVIOUS_RUNS]
-    former = [reader.times.wrote(each.run) for each in before]
+    former = [reader.times.outputs_of_run(each.run) for each in before]
     if not former:
         return []
     usual = set.union(*former) if run.failed else set.intersection(*former)
-    return list(_not_refreshed(reader, sorted(usual - reader.times.wrote(run.run)), run.time_us, now_us))[:limit]
+    missing = sorted(usual - reader.times.outputs_of_run(run.run))
+    return list(_not_refreshed(reader, missing, run.time_us, now_us))[:limit]
 
 
 def _not_refreshed(reader: HealthReader, outputs: Iterable[Name], since_us: int, now_us: int) -> Iterator[NotRefreshed]:

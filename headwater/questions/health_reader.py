@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.written_times import NewestRun, RanWrite, WrittenTimes
+from headwater.index.reading.write_times import NewestRun, TimedWrite, WriteTimes
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
@@ -33,7 +33,7 @@ class HealthState(NamedTuple):
 
     status: Status
     reason: str
-    success: RanWrite | None = None
+    success: TimedWrite | None = None
     run: NewestRun | None = None
     punctuality: Punctuality = _NO_RHYTHM
     since_us: int | None = None
@@ -50,7 +50,7 @@ class HealthReader:
 
     def __init__(self, live: LiveGraph, counted: CountedEdges, now_us: int):
         """live: locked to one generation while the reader is in use."""
-        self.times = WrittenTimes(live, now_us)
+        self.times = WriteTimes(live, now_us)
         self._live, self._counted, self.now_us = live, counted, now_us
         self._links = TableLinks(live, counted, nothing_hidden)
         self._runs: dict[int, NewestRun | None] = {}
@@ -95,7 +95,7 @@ class HealthReader:
         """Return the health of a job, by the number of its key."""
         run = self.newest_run(job)
         return self._health(
-            self.times.completed(job), [run] if run else [], lambda: self.times.first_heard(job),
+            self.times.completed(job), [run] if run else [], lambda: self.times.first_event_us(job),
             lambda at: next((write.time_us for write in self.times.completed(job, at)), None),
         )  # fmt: skip
 
@@ -106,7 +106,7 @@ class HealthReader:
         return self._runs[job]
 
     def _health(
-        self, writes: list[RanWrite], runs: list[NewestRun], first: Callable[[], int | None],
+        self, writes: list[TimedWrite], runs: list[NewestRun], first: Callable[[], int | None],
         last: Callable[[int], int | None],
     ) -> HealthState:  # fmt: skip
         def silence(at_us: int) -> int | None:

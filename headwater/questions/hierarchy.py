@@ -1,7 +1,7 @@
 """The question `hierarchy`: parents and children of a run, with states and durations."""
 
 from headwater.events.times import iso
-from headwater.index.reading.run_tree import RunTree, TreeRun
+from headwater.index.reading.run_history import RunTree, TreeRun
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.answers.answer_parts import Job

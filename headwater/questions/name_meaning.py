@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from headwater.index.reading.view_opener import RulesInForce
+from headwater.index.reading.view_opener import ActiveRules
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.runs.job_identity import job_key
@@ -51,7 +51,7 @@ def explain_job(rules: NameRules, namespace: str, name: str) -> Names:
     return Names(Job(*steps[-1].after.parts), rules.rules_hash, items)
 
 
-def rules_in_force(found: RulesInForce) -> Rules:
+def rules_in_force(found: ActiveRules) -> Rules:
     """Return the active rules and the errors in the user's files.
 
     indexed: lineage already uses these rules for names; false while the index is rebuilt.

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
-from headwater.index.reading.written_times import RanWrite
+from headwater.index.reading.write_times import TimedWrite
 
 MIN_WRITES = 6
 """Minimum number of writes for a rhythm: five intervals."""
@@ -41,7 +41,7 @@ class Punctuality(NamedTuple):
     late_us: int | None = None
 
 
-def write_times(writes: Iterable[RanWrite]) -> list[int]:
+def write_times(writes: Iterable[TimedWrite]) -> list[int]:
     """Return the times of writes, oldest first. Writes of one execution within an hour count as one."""
     last: dict[int, int] = {}
     times: list[int] = []

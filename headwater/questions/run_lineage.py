@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import UNSET, UnsetType
 
 from headwater.events.times import iso
-from headwater.index.reading.run_history import RunBeside, RunHistory
+from headwater.index.reading.run_history import RelatedRun, RunHistory
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
 from headwater.questions.about import about_of
@@ -96,5 +96,5 @@ def _count(names: tuple[Name, ...]) -> int | UnsetType:
     return len(names) if len(names) > 1 else UNSET
 
 
-def _shown(run: RunBeside) -> tuple[str, str | None, Job]:
+def _shown(run: RelatedRun) -> tuple[str, str | None, Job]:
     return run.key, iso(run.time_us), Job(*run.job.parts)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
-from headwater.index.reading.index_search import Search
+from headwater.index.reading.search import Search
 from headwater.index.reading.search_file import KINDS, SearchHit
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.answers.answer_parts import Dataset
@@ -19,8 +19,8 @@ def found_by(
     kinds: only these, empty for all. named: datasets that the text names (`datasets_named`).
     Raises WrongQuestion, or LakeUnavailable while there is no index.
     """
-    hits, cut = search.find(text, kinds=kinds, named=named)
-    listed = _ORDER.page(hits, page)._replace(is_partial=cut)
+    hits, truncated = search.find(text, kinds=kinds, named=named)
+    listed = _ORDER.page(hits, page)._replace(is_partial=truncated)
     return SearchAnswer([_found(hit) for hit in listed.rows], **listed.info)
 
 

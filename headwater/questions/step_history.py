@@ -5,7 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 from headwater.events.times import iso
-from headwater.index.reading.run_history import LOOKED_AT, RunHistory
+from headwater.index.reading.run_history import SCAN_LIMIT, RunHistory
 from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, Candidate, JobOutput, newness
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.run_edges import OutputLineage
@@ -103,7 +103,7 @@ class StepHistory:
                 break
             opaque = self._change(each, job)
         oldest = min(known, key=newness)
-        first = self._change(oldest, job) if len(known) <= LOOKED_AT else None
+        first = self._change(oldest, job) if len(known) <= SCAN_LIMIT else None
         before = self.writers.get(job)
         self.writers[job] = WriterHistory(
             min(first, before.first) if before and before.first and first else first, opaque

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
-from headwater.index.reading.run_history import LOOKED_AT, RunHistory
+from headwater.index.reading.run_history import SCAN_LIMIT, RunHistory
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.run_edges import OutputLineage
@@ -40,10 +40,10 @@ def timeline(
     found: list[_Change] = []
     cut = False
     for layer, job, candidates in runs.candidates(dataset):
-        whole = len(candidates) <= LOOKED_AT
+        whole = len(candidates) <= SCAN_LIMIT
         cut = cut or not whole
         step = _Step(runs, rules, JobOutput(layer, job, dataset))
-        found.extend(_changes(step, candidates[:LOOKED_AT], whole=whole))
+        found.extend(_changes(step, candidates[:SCAN_LIMIT], whole=whole))
     found.extend(_drops(now, runs, dataset))
     shown = [change for change in found if since_us is None or change.time_us >= since_us]
     listed = _ORDER.page(shown, page)

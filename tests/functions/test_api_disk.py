@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headwater.index.reading.index_growth import IndexGrowth, index_growth
+from headwater.index.reading.status import IndexGrowth, index_growth
 from headwater.operations.runtime.indexes import open_index_home, open_view_opener
 from tests.full_disk import small_disk
 from tests.functions.host import App, running

@@ -11,7 +11,7 @@ from marquez_client import MarquezClient
 from marquez_client.errors import APIError
 from marquez_client.models import DatasetId, DatasetType, JobType
 
-from headwater.index.writing.announced_changes import now_text
+from headwater.index.api_changes import now_text
 from tests.marquez.conftest import Marquez
 from tests.reference.world_events import at, dataset, run_event
 from tests.running import Running

@@ -18,7 +18,7 @@ from headwater.api.marquez.requests import (
     required,
 )
 from headwater.common.errors import NotKnown
-from headwater.index.stored.catalog_tables import JOB
+from headwater.index.stored.database import JOB
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.walks.walk import allowed_transformations

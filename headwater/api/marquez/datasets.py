@@ -14,9 +14,9 @@ from headwater.api.marquez.requests import Answer, RequestContext, not_found
 from headwater.api.marquez.run_answers import DeferredAnswer, run_json, with_facets
 from headwater.events.facet_sets import OF_COLUMNS
 from headwater.events.times import iso
-from headwater.index.reading.catalog_versions import VersionRow, undescribed_versions
-from headwater.index.stored.catalog_tables import DATASET
-from headwater.index.stored.version_table import version_value_from
+from headwater.index.reading.catalog_history import VersionRow, undescribed_versions
+from headwater.index.stored.database import DATASET
+from headwater.index.stored.versions import version_value_from
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag
 

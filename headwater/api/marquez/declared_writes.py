@@ -13,9 +13,9 @@ from headwater.api.marquez.datasets import SCHEMA_LOCATION, get_dataset
 from headwater.api.marquez.requests import Answer, RequestContext, not_found
 from headwater.api.marquez.run_answers import find_run
 from headwater.events.times import iso, parse_time
-from headwater.index.reading.catalog_runs import RunRow
-from headwater.index.writing import announced_changes
-from headwater.index.writing.announced_changes import facet, sent_event
+from headwater.index import api_changes
+from headwater.index.api_changes import facet, headwater_event
+from headwater.index.reading.catalog_history import RunRow
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 
@@ -85,7 +85,7 @@ class JobMeta(Struct):
 def put_namespace(context: RequestContext) -> Change:
     """PUT /namespaces/{namespace}: set owner and description. It restores a deleted namespace."""
     name, meta = context.path["namespace"], body_of(context, NamespaceMeta)
-    event = announced_changes.namespace_described(name, {"ownerName": meta.ownerName, "description": meta.description})
+    event = api_changes.namespace_event(name, {"ownerName": meta.ownerName, "description": meta.description})
     now = _shown_time(event)
     members = {"ownerName": meta.ownerName, "description": meta.description, "isHidden": False}
     return Change([event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_namespace)
@@ -95,7 +95,7 @@ def put_source(context: RequestContext) -> Change:
     """PUT /sources/{source}."""
     name, meta = context.path["source"], body_of(context, SourceMeta)
     members = {"type": meta.type, "connectionUrl": meta.connectionUrl, "description": meta.description}
-    event = announced_changes.source_described(name, members)
+    event = api_changes.source_event(name, members)
     now = _shown_time(event)
     return Change([event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_source)
 
@@ -106,13 +106,13 @@ def put_dataset(context: RequestContext) -> Change:
     fields, facets = meta.fields or [], _dataset_facets(context, meta)
     dataset = {**name.shown, "facets": facets}
     if meta.runId is None:
-        event = sent_event("DatasetEvent", dataset=dataset)
+        event = headwater_event("DatasetEvent", dataset=dataset)
     else:
         run = find_run(context, meta.runId, whole=True)
         facets["version"] = facet(datasetVersion=run_id_of(run.run))
         event = event_of(context, run, "OTHER", {"outputs": [dataset]})
     tags = [(None, tag) for tag in meta.tags or ()] + [(each.name, tag) for each in fields for tag in each.tags or ()]
-    tagged = [announced_changes.dataset_tagged(name, column, tag, holds=True) for column, tag in tags]
+    tagged = [api_changes.dataset_tag_event(name, column, tag, holds=True) for column, tag in tags]
     return Change([event, *tagged], _expected_dataset(name, meta, _shown_time(event)), get_dataset)
 
 
@@ -155,7 +155,7 @@ def put_job(context: RequestContext) -> Change:
         for side, listed in (("inputs", meta.inputs), ("outputs", meta.outputs))
     }
     facets = _job_facets(meta)
-    events = [sent_event("JobEvent", job={**name.shown, "facets": facets}, **sides)]
+    events = [headwater_event("JobEvent", job={**name.shown, "facets": facets}, **sides)]
     if meta.runId is not None:
         run = find_run(context, meta.runId, whole=True)
         if context.catalog.job(name) != context.catalog.job_of(run.job_key):
@@ -199,4 +199,4 @@ def run_event(
 ) -> Json:
     """Return a run event with the current time. run, of_job: facets of the run and of its job."""
     members = {"run": {"runId": run_id, "facets": run or {}}, "job": {**job.shown, "facets": of_job or {}}}
-    return sent_event("RunEvent", eventType=kind, **members, **{"inputs": [], "outputs": [], **sides})
+    return headwater_event("RunEvent", eventType=kind, **members, **{"inputs": [], "outputs": [], **sides})

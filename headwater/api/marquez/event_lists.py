@@ -10,7 +10,7 @@ from headwater.api.marquez.java_texts import uri_text, utc_text
 from headwater.api.marquez.requests import MarquezError, RequestContext, time_us
 from headwater.api.marquez.run_answers import DeferredAnswer
 from headwater.events.times import iso
-from headwater.index.stored.facet_names_table import Place
+from headwater.index.stored.events import Place
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at
 

@@ -8,11 +8,10 @@ from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found
 from headwater.api.marquez.run_answers import STATES, DeferredAnswer, brief_json, run_json, with_facets
 from headwater.events.times import iso
-from headwater.index.reading.catalog import Catalog
-from headwater.index.reading.catalog_lists import JobRow
-from headwater.index.reading.catalog_versions import VersionRow
-from headwater.index.stored.catalog_tables import JOB
-from headwater.index.stored.version_table import job_value_from
+from headwater.index.reading.catalog import Catalog, JobRow
+from headwater.index.reading.catalog_history import VersionRow
+from headwater.index.stored.database import JOB
+from headwater.index.stored.versions import job_value_from
 from headwater.lineage.names.dataset_name import Name
 
 LATEST_RUNS = 10

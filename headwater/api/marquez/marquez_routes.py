@@ -47,7 +47,7 @@ from headwater.auth.access import Caller, Role
 from headwater.auth.authentication import Authenticator
 from headwater.common.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.index.reading.catalog import Catalog
-from headwater.index.reading.index_search import Search
+from headwater.index.reading.search import Search
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lake.bronze_tables import Bronze
 

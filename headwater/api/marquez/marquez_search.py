@@ -5,8 +5,8 @@ from headwater.api.marquez.nodes import dataset_id, job_id
 from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, required
 from headwater.common.errors import WrongQuestion
 from headwater.common.paging import ListPage
-from headwater.index.reading.index_search import Search
-from headwater.index.stored.catalog_tables import DATASET
+from headwater.index.reading.search import Search
+from headwater.index.stored.database import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.questions.answers.column_answers import Found, SearchAnswer

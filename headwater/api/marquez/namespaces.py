@@ -8,17 +8,16 @@ from headwater.api.marquez.requests import Answer, RequestContext, not_found
 from headwater.common.errors import InvalidEvent
 from headwater.events.decode import decode
 from headwater.events.times import iso
-from headwater.index.reading.catalog import Catalog
-from headwater.index.reading.catalog_lists import HeardOf
-from headwater.index.stored.catalog_tables import DELETED_NAMESPACE
-from headwater.index.writing.announced_changes import NAMESPACE
+from headwater.index.api_changes import NAMESPACE
+from headwater.index.reading.catalog import Catalog, NamespaceRow
+from headwater.index.stored.database import DELETED_NAMESPACE
 from headwater.lineage.names.dataset_name import Name
 
 _PREDEFINED_TAGS = {"PII": "Personally identifiable information", "SENSITIVE": "Contains sensitive information"}
 _KINDS = {"postgres": "POSTGRESQL", "abfss": "ABFS", "s3": "S3", "gs": "GCS"}
 
 
-def _namespace_json(catalog: Catalog, row: HeardOf) -> Answer:
+def _namespace_json(catalog: Catalog, row: NamespaceRow) -> Answer:
     name, _, first_us, last_us = row
     marks = catalog.marks(Name(name, ""))
     declared, deleted = _declared(marks, "namespace"), marks.get(("deleted", DELETED_NAMESPACE))
@@ -55,7 +54,7 @@ def get_namespace(context: RequestContext) -> Answer:
     return _namespace_json(context.catalog, context.catalog.lists.namespace(name) or (name, "", None, None))
 
 
-def _source_json(catalog: Catalog, row: HeardOf) -> Answer:
+def _source_json(catalog: Catalog, row: NamespaceRow) -> Answer:
     name, uri, first_us, last_us = row
     declared = _declared(catalog.marks(Name("", name)), "source")
     uri = uri or name

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from headwater.api.marquez.requests import Answer, RequestContext, not_found, page_not_found
-from headwater.index.reading.catalog_lists import JobRow
+from headwater.index.reading.catalog import JobRow
 from headwater.lineage.names.dataset_name import Name
 
 T = TypeVar("T")

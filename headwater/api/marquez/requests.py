@@ -8,9 +8,8 @@ from starlette.datastructures import QueryParams
 
 from headwater.common.errors import GiveUp, WrongQuestion
 from headwater.common.nearest_names import NEAREST
-from headwater.index.reading.catalog import Catalog
-from headwater.index.reading.catalog_lists import JobRow
-from headwater.index.stored.catalog_tables import DATASET
+from headwater.index.reading.catalog import Catalog, JobRow
+from headwater.index.stored.database import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Granularity
 from headwater.lineage.time.as_of import AsOf, View

@@ -9,10 +9,9 @@ from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.events.decode import decode
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
-from headwater.index.reading.catalog_runs import RunRow
-from headwater.index.reading.catalog_versions import undescribed
+from headwater.index.reading.catalog_history import RunRow, undescribed
 from headwater.index.reading.run_history import RunHistory
-from headwater.index.stored.facet_names_table import JOB, RUN
+from headwater.index.stored.events import JOB, RUN
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_name import Name

@@ -13,9 +13,9 @@ from headwater.api.marquez.jobs import find_job, sides_of
 from headwater.api.marquez.requests import Answer, MarquezError, MarquezNotFound, RequestContext, time_us
 from headwater.api.marquez.run_answers import CREATED_FACET, STATES, find_run, get_run, run_json
 from headwater.events.times import iso
+from headwater.index.api_changes import facet
 from headwater.index.reading.catalog import Catalog
-from headwater.index.stored.catalog_tables import JOB
-from headwater.index.writing.announced_changes import facet
+from headwater.index.stored.database import JOB
 from headwater.lineage.runs.job_identity import run_id_of
 
 
@@ -54,7 +54,7 @@ def _refuse_known(context: RequestContext, run_id: str) -> None:
         run = find_run(context, run_id, whole=True)
     except MarquezNotFound:
         return
-    if run.said is None:
+    if run.packed_datasets is None:
         return  # only its child runs name it
     raise MarquezError(400, {"code": 400, "message": f"Run '{run_id}' already exists."})
 

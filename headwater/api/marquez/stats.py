@@ -7,8 +7,8 @@ from typing import Any
 
 from headwater.api.marquez.requests import RequestContext, invalid, required, zone
 from headwater.events.times import iso
-from headwater.index.reading.catalog_lists import CatalogLists
-from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.index.reading.catalog import CatalogLists
+from headwater.index.stored.database import DATASET, JOB
 
 _COUNTED = {"START": "start", "COMPLETE": "complete", "FAIL": "fail", "ABORT": "abort"}
 Interval = tuple[int, int]

@@ -9,9 +9,9 @@ from headwater.api.marquez.jobs import job_json
 from headwater.api.marquez.nodes import dataset_id, find_node, job_id, with_asked_ids
 from headwater.api.marquez.requests import Answer, RequestContext, granularity_of, required
 from headwater.events.facet_sets import OF_COLUMNS
-from headwater.index.reading.catalog_lists import JobRow
-from headwater.index.reading.job_ancestry import JobAncestry
-from headwater.index.writing.announced_changes import NAMESPACE
+from headwater.index.api_changes import NAMESPACE
+from headwater.index.reading.catalog import JobRow
+from headwater.index.reading.jobs import JobAncestry
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Fold, Granularity, folding

@@ -8,7 +8,7 @@ from headwater.api.marquez.datasets import columns_json, dataset_json, get_datas
 from headwater.api.marquez.jobs import find_job, get_job, job_json
 from headwater.api.marquez.namespaces import get_namespace
 from headwater.api.marquez.requests import RequestContext, not_found
-from headwater.index.writing import announced_changes
+from headwater.index import api_changes
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag
 
@@ -17,7 +17,7 @@ def create_tag(context: RequestContext) -> Change:
     """PUT /tags/{tag}."""
     tag, text = context.path["tag"], body_of(context, dict[str, Any]).get("description")
     description = text if isinstance(text, str) else ""
-    event = announced_changes.tag_described(tag, description)
+    event = api_changes.tag_event(tag, description)
     return Change([event], {"name": tag, "description": description or None})
 
 
@@ -56,7 +56,7 @@ def tag_job(*, holds: bool) -> Callable[[RequestContext], Change]:
         row, tag = find_job(context), context.path["tag"]
         shown = job_json(context.catalog, row)
         shown["tags"] = _with_tag(shown["tags"], tag, holds=holds)
-        event = announced_changes.job_tagged(context.catalog.name(row.shown), tag, holds=holds)
+        event = api_changes.job_tag_event(context.catalog.name(row.shown), tag, holds=holds)
         return Change([event], shown, get_job)
 
     return answer
@@ -65,20 +65,20 @@ def tag_job(*, holds: bool) -> Callable[[RequestContext], Change]:
 def delete_dataset(context: RequestContext) -> Change:
     """DELETE /namespaces/{namespace}/datasets/{dataset}: hide it until it is written again."""
     name = context.dataset(whole=True)
-    return Change([announced_changes.dataset_deleted(name)], dataset_json(context, name))
+    return Change([api_changes.dataset_deletion(name)], dataset_json(context, name))
 
 
 def delete_job(context: RequestContext) -> Change:
     """DELETE /namespaces/{namespace}/jobs/{job}: hide it until it runs again."""
     row = find_job(context)
-    return Change([announced_changes.job_deleted(context.catalog.name(row.shown))], job_json(context.catalog, row))
+    return Change([api_changes.job_deletion(context.catalog.name(row.shown))], job_json(context.catalog, row))
 
 
 def delete_namespace(context: RequestContext) -> Change:
     """DELETE /namespaces/{namespace}: drop its datasets and hide its jobs until new events name them."""
     name = context.namespace()
     datasets, _ = context.catalog.lists.datasets(name, -1, 0)
-    events = announced_changes.namespace_deleted(name, [Name(name, each) for each in datasets])
+    events = api_changes.namespace_deletions(name, [Name(name, each) for each in datasets])
     return Change(events, {**get_namespace(context), "isHidden": True})
 
 
@@ -87,7 +87,7 @@ def _tagging(context: RequestContext, name: Name, column: str | None, tag: str, 
 
     To remove a tag, each producer that set it gets an event with its other tags only.
     """
-    events = [announced_changes.dataset_tagged(name, column, tag, holds=holds)]
+    events = [api_changes.dataset_tag_event(name, column, tag, holds=holds)]
     for facet in () if holds else context.catalog.tagged_by(context.names_of(name)):
         left = [
             each
@@ -95,7 +95,7 @@ def _tagging(context: RequestContext, name: Name, column: str | None, tag: str, 
             if (each.key, (each.column or "").casefold()) != (tag, (column or "").casefold())
         ]
         if len(left) < len(facet.tags) and facet.producer != events[0]["producer"]:
-            events.append(announced_changes.tags_said(facet.name, facet.producer, list(map(_sent, left))))
+            events.append(api_changes.tags_event(facet.name, facet.producer, list(map(_sent, left))))
     return events
 
 

@@ -20,7 +20,7 @@ from headwater.governance.declarations.declaration_events import (
     withdrawn_dataset,
     withdrawn_job,
 )
-from headwater.index.writing.announced_changes import job_deleted
+from headwater.index.api_changes import job_deletion
 from headwater.lineage.names.dataset_name import Name
 
 FACET = "headwater_declaration"
@@ -132,7 +132,7 @@ def _withdrawn(before: ActiveDeclaration, remaining: set[Name], time: str) -> li
     events: list[Json] = []
     for job in before.jobs:
         if job.whole not in remaining:
-            events += [withdrawn_job(job.whole, time), {**job_deleted(job.whole), "eventTime": time}]
+            events += [withdrawn_job(job.whole, time), {**job_deletion(job.whole), "eventTime": time}]
     removed = [each for each in before.datasets if each.whole not in remaining]
     return [*events, *(withdrawn_dataset(each.whole, before.declaration, each.facets, time) for each in removed)]
 

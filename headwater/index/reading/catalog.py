@@ -1,24 +1,225 @@
-"""The catalog: datasets, jobs, facets, tags and deletions, read from the index file without caching."""
+"""The catalog: datasets, jobs, facets, tags, deletions, lists and events, read from the index file without caching."""
 
+import sqlite3
 from collections.abc import Container, Iterable, Sequence
+from typing import Any, NamedTuple
 
-from headwater.index.reading.catalog_events import CatalogEvents
-from headwater.index.reading.catalog_lists import CatalogLists, JobRow
-from headwater.index.reading.catalog_runs import CatalogRuns
-from headwater.index.reading.catalog_versions import CatalogVersions
-from headwater.index.reading.described import SETS, Described, set_from
+from headwater.index.api_changes import NAMESPACE
+from headwater.index.reading.catalog_history import CatalogRuns, CatalogVersions
+from headwater.index.reading.facets import MAX_SETS, DescriptiveFacets, facet_set_from
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.catalog_tables import DATASET, JOB
-from headwater.index.stored.tag_table import TagTable
+from headwater.index.stored.database import DATASET, JOB, marks
+from headwater.index.stored.datasets import TagTable
+from headwater.index.stored.events import QUARTER_US, Place
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, newest_tags
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.run_facts import Tag
 
+_BEGINNING, _END = -(1 << 62), 1 << 62
+_ONE_BY_ONE = "SELECT count(*) FROM run_events WHERE time_us >= ? AND time_us < ?"
+_BY_QUARTERS = (
+    "SELECT coalesce(sum(events), 0) FROM quarters "
+    "WHERE quarter >= ? AND quarter < ? AND type NOT IN ('JOB', 'DATASET')"
+)
+
+
+class CatalogEvents:
+    """The events in one generation of the index."""
+
+    def __init__(self, sql: sqlite3.Connection):
+        """Read through the index's connection, whose read transaction must stay open."""
+        self._sql = sql
+
+    def of_runs(
+        self, after_us: int | None, before_us: int | None, order: str, limit: int, offset: int
+    ) -> tuple[list[Place], int]:
+        """List run events in a time range as places in bronze, and count all events in it.
+
+        after_us is included, before_us is not; None means no bound. order: `asc` or `desc`, by time.
+        """
+        span = _BEGINNING if after_us is None else after_us, _END if before_us is None else before_us
+        way = {"asc": "ASC", "desc": "DESC"}[order]
+        rows = self._sql.execute(
+            "SELECT s.log, s.incarnation, s.part, h.sequence FROM run_events h JOIN partitions s ON s.id = h.place "
+            f"WHERE h.time_us >= ? AND h.time_us < ? ORDER BY h.time_us {way}, h.place {way}, h.sequence {way} "
+            "LIMIT ? OFFSET ?",
+            (*span, limit, offset),
+        ).fetchall()
+        return rows, self._count(*span)
+
+    def of_namespace(self, namespace: str, limit: int, offset: int) -> tuple[list[Place], int]:
+        """List the events of a namespace's jobs as places in bronze, newest first, and count all of them."""
+        tables = (
+            "event_facts p JOIN runs r ON r.run = p.run JOIN names n ON n.id = r.job "
+            "JOIN partitions s ON s.id = p.place WHERE n.namespace = ?"
+        )
+        rows = self._sql.execute(
+            f"SELECT s.log, s.incarnation, s.part, p.sequence FROM {tables} "
+            "ORDER BY r.time_us DESC, p.sequence DESC LIMIT ? OFFSET ?",
+            (namespace, limit, offset),
+        ).fetchall()
+        return rows, int(self._sql.execute(f"SELECT count(*) FROM {tables}", (namespace,)).fetchone()[0])
+
+    def by_type(self, after_us: int, before_us: int) -> Iterable[tuple[str, int]]:
+        """Count events by type between two times (us). Both must be multiples of 15 minutes."""
+        query = "SELECT type, sum(events) FROM quarters WHERE quarter >= ? AND quarter < ? GROUP BY type"
+        return self._sql.execute(query, (after_us // QUARTER_US, before_us // QUARTER_US))
+
+    def _count(self, after_us: int, before_us: int) -> int:
+        """Count run events: whole quarters of an hour from their counters, the rest one by one."""
+        first, last = -(-after_us // QUARTER_US), before_us // QUARTER_US
+        if last <= first:
+            return self._one(_ONE_BY_ONE, after_us, before_us)
+        edges = (
+            self._one(_ONE_BY_ONE, after_us, first * QUARTER_US),
+            self._one(_ONE_BY_ONE, last * QUARTER_US, before_us),
+        )
+        return self._one(_BY_QUARTERS, first, last) + sum(edges)
+
+    def _one(self, query: str, *values: int) -> int:
+        return int(self._sql.execute(query, values).fetchone()[0])
+
+
+_NAMESPACES = (
+    "SELECT name, '' AS uri, min(first_us) AS first_us, max(last_us) AS last_us FROM ("
+    "SELECT name, first_us, last_us FROM namespaces UNION ALL SELECT 'default', NULL, NULL UNION ALL "
+    "SELECT n.namespace, c.time_us, c.time_us FROM changes c JOIN names n ON n.id = c.name WHERE c.mark = 'namespace'"
+    ") GROUP BY name"
+)
+_SOURCES = (
+    "WITH named AS (SELECT name, uri, first_us, last_us FROM data_sources UNION ALL "
+    "SELECT n.name, CASE WHEN json_valid(c.value) THEN c.value ->> '$.connectionUrl' END, c.time_us, c.time_us "
+    "FROM changes c JOIN names n ON n.id = c.name WHERE c.mark = 'source') "
+    "SELECT name, max(uri) AS uri, min(first_us) AS first_us, max(last_us) AS last_us FROM named GROUP BY name "
+    "UNION ALL "
+    "SELECT n.namespace AS name, n.namespace AS uri, min(e.first_us) AS first_us, max(e.last_us) AS last_us "
+    "FROM entities e JOIN names n ON n.id = e.name WHERE e.kind = 0 "
+    "AND n.namespace NOT IN (SELECT name FROM named) GROUP BY n.namespace"
+)
+DATASETS = (
+    "SELECT {columns} FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE {where} "
+    "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
+    "AND n.id NOT IN (SELECT location FROM dataset_changes WHERE renamed IS NOT NULL) "
+    "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.mark = 'deleted' AND c.detail <> 'JOB' "
+    "AND c.time_us >= e.last_us "
+    "AND c.name IN (d.name, (SELECT id FROM names WHERE namespace = n.namespace AND name = '')) "
+    "WHERE d.name = n.id AND d.dropped)"
+)
+"""Selects datasets by their current names `n`, with their entities `e`, unless deleted and without a later event."""
+
+DELETED_JOBS = (
+    "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.display_name = c.name "  # from the few changes to their jobs
+    "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
+    "WHERE c.mark = 'deleted' AND c.detail = 'JOB' AND c.time_us >= s.last_us UNION ALL "
+    "SELECT d.key FROM changes c CROSS JOIN names w ON w.id = c.name AND w.name = '' "
+    "CROSS JOIN names n ON n.namespace = w.namespace CROSS JOIN jobs d ON d.display_name = n.id "
+    "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
+    "WHERE c.mark = 'deleted' AND c.detail = 'NAMESPACE' AND c.time_us >= s.last_us"
+)
+"""Selects the keys of jobs that were deleted and have not run since."""
+
+_ONLY_PARENT = (
+    "(j.state IS NULL AND j.key = j.display_name AND EXISTS (SELECT 1 FROM jobs o "
+    "WHERE o.display_name = j.display_name AND o.key <> j.key))"
+)
+"""Selects a job that only `parent` facets name and that has another key, an artifact id, in its own events."""
+
+NamespaceRow = tuple[str, str, int | None, int | None]
+"""Name of a namespace or source, URI of a source, first and last event time (us, UTC). Without events, no times."""
+
+
+class JobRow(NamedTuple):
+    """A job: the numbers of its key, its display name and its parent, and the state of its newest run."""
+
+    key: int
+    shown: int
+    state: str | None
+    parent: int | None
+    first_us: int
+    last_us: int
+
+
+class CatalogLists:
+    """Current lists. Each page comes with the length of the whole list."""
+
+    def __init__(self, sql: sqlite3.Connection):
+        """Read through the index's connection, whose read transaction must stay open."""
+        self._sql = sql
+
+    def namespaces(self, limit: int, offset: int) -> tuple[list[NamespaceRow], int]:
+        """List the namespaces of jobs and datasets, and `default`, by name."""
+        return self._page(_NAMESPACES, "name", (), limit, offset)
+
+    def namespace(self, name: str) -> NamespaceRow | None:
+        """Return a namespace, or None if it is empty and not `default`."""
+        row: NamespaceRow | None = self._sql.execute(
+            f"SELECT * FROM ({_NAMESPACES}) WHERE name = ?", (name,)
+        ).fetchone()
+        return row
+
+    def sources(self, limit: int, offset: int) -> tuple[list[NamespaceRow], int]:
+        """List data sources by name: those in `dataSource` facets, and namespaces of datasets without this facet."""
+        return self._page(_SOURCES, "name", (), limit, offset)
+
+    def source(self, name: str) -> NamespaceRow | None:
+        """Return a data source by its name."""
+        row: NamespaceRow | None = self._sql.execute(f"SELECT * FROM ({_SOURCES}) WHERE name = ?", (name,)).fetchone()
+        return row
+
+    def tags(self) -> tuple[set[str], dict[str, str]]:
+        """Return the tags in use, and the descriptions that were added to tags through the API."""
+        used = self._sql.execute(
+            "SELECT name FROM tag_names UNION SELECT detail FROM changes WHERE mark = 'tag' AND value = 'true'"
+        )
+        described = self._sql.execute(
+            "SELECT n.name, c.value FROM changes c JOIN names n ON n.id = c.name "
+            "WHERE c.mark = 'described' AND n.namespace = ''"
+        )
+        return {name for (name,) in used}, dict(described.fetchall())
+
+    def datasets(self, namespace: str, limit: int, offset: int) -> tuple[list[str], int]:
+        """List the datasets of a namespace by their current names, without deleted ones that were not written since."""
+        query = DATASETS.format(columns="n.name", where="n.namespace = ?")
+        rows, total = self._page(query, "n.name", (namespace,), limit, offset)
+        return [name for (name,) in rows], total
+
+    def jobs(
+        self, namespace: str | None, states: Sequence[str], limit: int, offset: int
+    ) -> tuple[list[JobRow], int]:  # fmt: skip
+        """List jobs, the one with the newest event first. A deleted job is left out until it runs again.
+
+        namespace: None for all except the internal one. states: allowed states of the newest run; empty for any.
+        """
+        where, values = ("n.namespace <> ?", [NAMESPACE]) if namespace is None else ("n.namespace = ?", [namespace])
+        if states:
+            where, values = f"{where} AND j.state IN ({marks(states)})", [*values, *states]
+        query = (
+            "SELECT j.key, j.display_name, j.state, j.parent, e.first_us, e.last_us FROM entities e "
+            "JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.display_name "
+            f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({DELETED_JOBS}) AND NOT {_ONLY_PARENT}"
+        )
+        rows, total = self._page(query, "e.last_us DESC, e.name DESC", values, limit, offset)
+        return [JobRow(*row) for row in rows], total
+
+    def count(self, kind: int, before_us: int) -> int:
+        """Count the datasets or jobs whose first event is before a time (us)."""
+        query = "SELECT count(*) FROM entities WHERE kind = ? AND first_us < ?"
+        return int(self._sql.execute(query, (kind, before_us)).fetchone()[0])
+
+    def count_sources(self, before_us: int) -> int:
+        """Count the data sources whose first event is before a time (us)."""
+        query = f"SELECT count(*) FROM ({_SOURCES}) WHERE first_us < ?"
+        return int(self._sql.execute(query, (before_us,)).fetchone()[0])
+
+    def _page(self, query: str, order: str, values: Sequence[str], limit: int, offset: int) -> tuple[list[Any], int]:
+        rows = self._sql.execute(f"{query} ORDER BY {order} LIMIT ? OFFSET ?", (*values, limit, offset)).fetchall()
+        return rows, int(self._sql.execute(f"SELECT count(*) FROM ({query})", values).fetchone()[0])
+
 
 class Catalog:
-    """What the index contains at one point in time. `as_of_us` hides what came later; None is now."""
+    """The contents of the index at one point in time. as_of_us: leave out everything later; None for now."""
 
     def __init__(self, live: LiveGraph, as_of_us: int | None = None):
         """Read from `live`, which must not be refreshed while this object is in use."""
@@ -28,7 +229,7 @@ class Catalog:
         self.lists, self.events = CatalogLists(live.sql), CatalogEvents(live.sql)
         self.runs, self.versions = CatalogRuns(live.sql, self._until), CatalogVersions(live, self._until)
         self.is_now = as_of_us is None
-        self._described = Described(live)
+        self._described = DescriptiveFacets(live)
 
     def name(self, number: int) -> Name:
         """Return the name for a number."""
@@ -70,11 +271,11 @@ class Catalog:
         found: dict[str, str] = {}
         for name in names:
             rows = self._sql.execute(
-                "SELECT s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+                "SELECT s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
                 "WHERE d.kind = ? AND d.name = ? AND s.schema IS ? ORDER BY d.event_order DESC, s.digest LIMIT ?",
-                (DATASET, self.number(name), schema, SETS),
+                (DATASET, self.number(name), schema, MAX_SETS),
             ).fetchall()
-            for facet, number in (pair for (value,) in rows for pair in set_from(value)):
+            for facet, number in (pair for (value,) in rows for pair in facet_set_from(value)):
                 if facet not in found:
                     found[facet] = self.live.facet_text(number)
         return found
@@ -93,7 +294,7 @@ class Catalog:
         """Return a job by its key, by its display name, or by the name that one of its runs sent."""
         numbers = (self.number(name), self.number(job_key(name, None)))
         keys = self._sql.execute(
-            "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE shown IN (?1, ?2) "
+            "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE display_name IN (?1, ?2) "
             "UNION SELECT job_key FROM runs WHERE sent_job = ?1",
             numbers,
         ).fetchall()
@@ -114,7 +315,7 @@ class Catalog:
     def job_of(self, key: int) -> JobRow | None:
         """Return a job by the number of its key, or None if it is unknown."""
         row = self._sql.execute(
-            "SELECT j.key, j.shown, j.state, j.parent, e.first_us, e.last_us FROM jobs j "
+            "SELECT j.key, j.display_name, j.state, j.parent, e.first_us, e.last_us FROM jobs j "
             "JOIN entities e ON e.kind = ? AND e.name = j.key WHERE j.key = ? AND e.first_us <= ?",
             (JOB, key, self._until),
         ).fetchone()

@@ -1,4 +1,4 @@
-"""Changes in a time range other than lineage: schemas, tags, facets, new entities, drops and deletions.
+"""Changes other than lineage: entities that changed since a generation, and what changed in a time range.
 
 The queries start from what events within the range report. Their cost is that of the changes plus one scan of the
 tables of mentions.
@@ -10,26 +10,65 @@ from typing import Any, NamedTuple
 
 from headwater.events.decode import decode
 from headwater.events.rows import described_columns
-from headwater.index.reading.described import set_from
+from headwater.index.api_changes import NAMESPACE
+from headwater.index.reading.facets import facet_set_from
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.touched import Touched
-from headwater.index.stored.catalog_tables import DATASET, JOB
-from headwater.index.stored.database import one_value
-from headwater.index.stored.schema_use_table import seen_of
-from headwater.index.stored.tag_table import TagTable
-from headwater.index.writing.announced_changes import NAMESPACE
+from headwater.index.stored.database import DATASET, JOB, one_value
+from headwater.index.stored.datasets import TagTable
+from headwater.index.stored.schemas import mention_from
 from headwater.lineage.edges.joined_lists import joined_columns
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tagged
+from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.newest_first import Order
 
-_LOOKED_AT = 200
+_ENTITIES = "SELECT kind, name FROM entities WHERE generation > ?"
+_DATASETS = "SELECT name FROM datasets WHERE generation > ?"
+
+
+class ChangedEntities(NamedTuple):
+    """The numbers of dataset names, as sent, and of job keys."""
+
+    datasets: set[int]
+    jobs: set[int]
+
+
+def changed_since(live: LiveGraph, generation: int) -> ChangedEntities | None:
+    """Return the entities in events after a generation, or None if names may mean other datasets since then.
+
+    Tags and deletions through the API are not included; see `LiveGraph.api_generation`.
+    """
+    if generation == live.generation:
+        return ChangedEntities(set(), set())
+    if not generation or live.naming_generation > generation:
+        return None
+    found = ChangedEntities({name for (name,) in live.sql.execute(_DATASETS, (generation,))}, set())
+    for kind, name in live.sql.execute(_ENTITIES, (generation,)):
+        if kind in (DATASET, JOB):
+            (found.jobs if kind == JOB else found.datasets).add(name)
+    return found
+
+
+def job_names(live: LiveGraph, keys: Iterable[int]) -> set[Name]:
+    """Return some jobs' keys and all their former names, which differ from the key if it is an artifact id."""
+    rows = live.sql.execute(
+        "WITH these AS (SELECT value AS key FROM json_each(?1)) SELECT key FROM these UNION "
+        "SELECT j.display_name FROM jobs j JOIN these t ON t.key = j.key UNION "
+        "SELECT r.job FROM these t JOIN jobs j ON j.key = t.key AND j.display_name <> j.key "
+        "JOIN runs r ON r.job_key = j.key",
+        (one_value(keys),),
+    )
+    names = [live.names.name(number) for (number,) in rows]
+    return {*names, *(job_key(name, None) for name in names)}
+
+
+_SCAN_LIMIT = 200
 """How many runs that ended at or after an event are searched for the event's run."""
 
 
-class Stretch(NamedTuple):
+class TimeRange(NamedTuple):
     """A time range in microseconds, UTC. The start is excluded, the end included."""
 
     since_us: int
@@ -78,14 +117,14 @@ RunAndJob = tuple[str, Name]
 class ChangeHistory:
     """Changes in a time range, from one generation of the index."""
 
-    def __init__(self, live: LiveGraph, since_us: int, until_us: int, of: Touched | None = None):
+    def __init__(self, live: LiveGraph, since_us: int, until_us: int, of: ChangedEntities | None = None):
         """Read from `live`, which must not be refreshed while this object is in use.
 
         since_us, until_us: the range in us, UTC; the start is excluded, the end included. of: read schemas, tags,
         facets and first mentions of these datasets and jobs only; None for all.
         """
         self._live, self._sql, self._names = live, live.sql, live.names
-        self._between = Stretch(since_us, until_us)
+        self._between = TimeRange(since_us, until_us)
         self.since_us, self.until_us = self._between
         self._of = of
         self._columns: dict[str, Sequence[tuple[str, str | None, str | None]]] = {}
@@ -94,11 +133,14 @@ class ChangeHistory:
         """Yield the datasets whose column lists differ between the start and the end."""
         known: tuple[dict[Name, KnownLists], ...] = ({}, {})
         names: dict[Name, set[Name]] = {}
-        these, only = self._narrowed(DATASET, 3)
-        changed = f"SELECT name FROM seen WHERE time_us > ?1 AND time_us <= ?2{only}"
-        query = f"SELECT name, {', '.join(SeenSchema._fields)} FROM seen WHERE name IN ({changed}) AND time_us <= ?2"
+        these, only = self._filter(DATASET, 3)
+        changed = f"SELECT name FROM schema_mentions WHERE time_us > ?1 AND time_us <= ?2{only}"
+        query = (
+            f"SELECT name, {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name IN ({changed}) "
+            "AND time_us <= ?2"
+        )
         for number, *row in self._sql.execute(query, (*self._between, *these)):
-            seen, name = seen_of(row), self._names.name(number)
+            seen, name = mention_from(row), self._names.name(number)
             dataset = seen.dataset(name, self._live.naming)
             names.setdefault(dataset.plain, set()).add(name)
             for at_end, until_us in zip(known, self._between, strict=True):
@@ -111,8 +153,8 @@ class ChangeHistory:
 
     def mentioned(self) -> set[Name]:
         """Return the datasets for which events in the range list columns."""
-        these, only = self._narrowed(DATASET, 3)
-        query = f"SELECT DISTINCT name FROM seen WHERE time_us > ?1 AND time_us <= ?2{only}"
+        these, only = self._filter(DATASET, 3)
+        query = f"SELECT DISTINCT name FROM schema_mentions WHERE time_us > ?1 AND time_us <= ?2{only}"
         names = [self._names.name(number) for (number,) in self._sql.execute(query, (*self._between, *these))]
         naming = self._live.naming
         return {each.plain for name in names for each in naming.datasets_in(Span(name))}
@@ -144,22 +186,22 @@ class ChangeHistory:
             text = self.schema_text(names, schema)
             facet: Any = decode(text.encode()) if text else None
             rows = described_columns(facet) if isinstance(facet, dict) else ()
-            self._columns[schema] = [(".".join(path), kind, said) for path, kind, said in rows]
+            self._columns[schema] = [(".".join(path), kind, description) for path, kind, description in rows]
         return self._columns[schema]
 
     def schema_text(self, names: Iterable[Name], schema: str) -> str:
         """Return a text of a schema that was sent under one of these names, or "" if it is no longer stored."""
         query = (
-            "SELECT s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+            "SELECT s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
             "WHERE d.kind = ? AND d.name = ? AND s.schema = ? LIMIT 1"
         )
         rows = (self._sql.execute(query, (DATASET, self._number(name), schema)).fetchone() for name in names)
         value = next((row[0] for row in rows if row), None)
-        return self._live.facet_text(dict(set_from(value))["schema"]) if value else ""
+        return self._live.facet_text(dict(facet_set_from(value))["schema"]) if value else ""
 
     def tags(self) -> Iterator[TagsBetween]:
         """Yield the datasets that got another `tags` facet."""
-        these, only = self._narrowed(DATASET, 3)
+        these, only = self._filter(DATASET, 3)
         query = f"SELECT DISTINCT name, time_us FROM tags WHERE time_us > ?1 AND time_us <= ?2{only}"
         rows = self._sql.execute(query, (*self._between, *these)).fetchall()
         table, naming = TagTable(self._sql, self._names), self._live.naming
@@ -175,14 +217,14 @@ class ChangeHistory:
         They are facets of datasets, by names as sent, or of jobs, by display names. A facet text that was first sent
         before the range and sent again in it counts as unchanged.
         """
-        these, only = self._narrowed(kind, 4)
-        fresh = f"SELECT name FROM described WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
+        these, only = self._filter(kind, 4)
+        fresh = f"SELECT name FROM facet_set_uses WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
         rows = self._sql.execute(
-            "SELECT d.name, d.first_us, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
+            "SELECT d.name, d.first_us, s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
             f"WHERE d.kind = ?1 AND d.first_us <= ?3 AND d.name IN ({fresh}) ORDER BY d.name, d.event_order",
             (kind, *self._between, *these),
         )
-        read = cache(set_from)
+        read = cache(facet_set_from)
         found: dict[tuple[int, str], list[tuple[int, int] | None]] = {}
         for name, first_us, value in rows:
             for facet, text in read(value):
@@ -197,26 +239,27 @@ class ChangeHistory:
                 texts = (self._live.facet_text(before[0]) if before else None, self._live.facet_text(after[0]))
                 yield FacetBetween(self._names.name(name), facet, *texts, after[1])
 
-    def first_heard(self, kind: int) -> Iterator[tuple[Name, int]]:
+    def first_event_us(self, kind: int) -> Iterator[tuple[Name, int]]:
         """Yield the datasets (by names as sent) or jobs (by keys) whose first event is in the range, with its time."""
-        these, only = self._narrowed(kind, 4)
+        these, only = self._filter(kind, 4)
         query = f"SELECT name, first_us FROM entities WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
         rows = self._sql.execute(query, (kind, *self._between, *these))
         named = ((self._names.name(number), at_us) for number, at_us in rows)
         return ((name, at_us) for name, at_us in named if kind != JOB or name.namespace != NAMESPACE)
 
-    def heard_before(self, names: Iterable[Name]) -> bool:
+    def is_mentioned_before(self, names: Iterable[Name]) -> bool:
         """Return whether one of a dataset's names was in an event before the range."""
-        asked = [(DATASET, self._number(name), self._between.since_us) for name in names]
+        values = [(DATASET, self._number(name), self._between.since_us) for name in names]
         query = "SELECT 1 FROM {} WHERE kind = ? AND name = ? AND first_us <= ? LIMIT 1"
         # `entities` may lack an earlier declaration that a newer one has replaced
-        queries = [query.format(table) for table in ("entities", "described")]
-        return any(self._sql.execute(query, each).fetchone() for each in asked for query in queries)
+        queries = [query.format(table) for table in ("entities", "facet_set_uses")]
+        return any(self._sql.execute(query, each).fetchone() for each in values for query in queries)
 
     def dropped(self) -> Iterator[tuple[Name, Name | None, int, str]]:
         """Yield drops and renames as (dataset, new name or None, time, run key)."""
         rows = self._sql.execute(
-            "SELECT location, renamed, time_us, run FROM lives WHERE NOT written AND time_us > ? AND time_us <= ?",
+            "SELECT location, renamed, time_us, run FROM dataset_changes WHERE NOT written AND time_us > ? "
+            "AND time_us <= ?",
             self._between,
         )
         for location, renamed, at_us, run in rows.fetchall():
@@ -225,7 +268,7 @@ class ChangeHistory:
     def deleted_jobs(self) -> Iterator[tuple[Name, int]]:
         """Yield the jobs that were deleted through the API and have not run since, with the time of deletion."""
         rows = self._sql.execute(
-            "SELECT c.name, c.time_us FROM changes c JOIN jobs j ON j.shown = c.name "
+            "SELECT c.name, c.time_us FROM changes c JOIN jobs j ON j.display_name = c.name "
             "JOIN entities e ON e.kind = ? AND e.name = j.key "
             "WHERE c.mark = 'deleted' AND c.detail = 'JOB' "
             "AND c.time_us > ? AND c.time_us <= ? AND e.last_us <= c.time_us",
@@ -236,23 +279,23 @@ class ChangeHistory:
     def run_of(self, order: Order) -> RunAndJob | None:
         """Return the run of an event, or None if it is not among the first 200 runs that ended since the event."""
         return self._run(
-            f"SELECT run FROM runs WHERE time_us >= ?1 ORDER BY time_us LIMIT {_LOOKED_AT}",
-            "JOIN parts p ON p.run = r.run AND p.event = ?2",
+            f"SELECT run FROM runs WHERE time_us >= ?1 ORDER BY time_us LIMIT {_SCAN_LIMIT}",
+            "JOIN event_facts p ON p.run = r.run AND p.event = ?2",
             (order.time_us, bytes.fromhex(order.event_id)),
         )
 
     def run_of_job(self, job: Name, at_us: int) -> RunAndJob | None:
         """Return the run of a job that was in progress at a time (us)."""
-        return self._under_way(self._number(job), at_us)
+        return self._run_in_progress(self._number(job), at_us)
 
     def run_at(self, names: Iterable[Name], at_us: int) -> RunAndJob | None:
         """Return a run that was in progress at a time (us) and uses one of these names."""
-        query = f"SELECT job_key FROM uses WHERE name = ? LIMIT {_LOOKED_AT}"
+        query = f"SELECT job_key FROM uses WHERE name = ? LIMIT {_SCAN_LIMIT}"
         rows = [row for name in names for row in self._sql.execute(query, (self._number(name),)).fetchall()]
-        return next((found for (job,) in rows if (found := self._under_way(job, at_us))), None)
+        return next((found for (job,) in rows if (found := self._run_in_progress(job, at_us))), None)
 
-    def _under_way(self, job: int, at_us: int) -> RunAndJob | None:
-        next_ones = f"SELECT * FROM runs WHERE job_key = ?2 AND time_us >= ?1 ORDER BY time_us LIMIT {_LOOKED_AT}"
+    def _run_in_progress(self, job: int, at_us: int) -> RunAndJob | None:
+        next_ones = f"SELECT * FROM runs WHERE job_key = ?2 AND time_us >= ?1 ORDER BY time_us LIMIT {_SCAN_LIMIT}"
         return self._run(f"SELECT run FROM ({next_ones}) WHERE started_us <= ?1", "", (at_us, job))
 
     def run(self, key: str) -> RunAndJob | None:
@@ -267,7 +310,7 @@ class ChangeHistory:
         ).fetchone()
         return (row[0], self._names.name(row[1])) if row else None
 
-    def _narrowed(self, kind: int, at: int) -> tuple[tuple[str, ...], str]:
+    def _filter(self, kind: int, at: int) -> tuple[tuple[str, ...], str]:
         """Return the parameter and the SQL condition that restrict a query to `of`.
 
         at: the number of the parameter in the query.

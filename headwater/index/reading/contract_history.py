@@ -4,22 +4,21 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from headwater.index.reading.described import set_from
+from headwater.index.reading.facets import facet_set_from
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.catalog_tables import DATASET
-from headwater.index.stored.database import marks
-from headwater.index.stored.index_packing import tags_from
-from headwater.index.stored.schema_use_table import seen_of
+from headwater.index.stored.database import DATASET, marks
+from headwater.index.stored.packing import tags_from
+from headwater.index.stored.schemas import mention_from
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tagged
 from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first
 
-LOOKED_AT = 5_000
+SCAN_LIMIT = 5_000
 """How many of a dataset's newest mentions of each kind are read."""
 
 
-class Renamed(NamedTuple):
+class Rename(NamedTuple):
     """The new name of a dataset, when it was renamed (us, UTC), and by which run."""
 
     to: Name
@@ -27,7 +26,7 @@ class Renamed(NamedTuple):
     run_key: str
 
 
-class ListsSince(NamedTuple):
+class ColumnLists(NamedTuple):
     """The column lists of a dataset, the base list first, and the mention since which they apply."""
 
     since: SeenSchema
@@ -44,31 +43,31 @@ class ContractHistory:
         self.names = live.naming.names_of(dataset)
         self._numbers = sorted(number for name in self.names if (number := live.names.known(name)) is not None)
 
-    def lists(self) -> list[ListsSince]:
+    def lists(self) -> list[ColumnLists]:
         """Return the column lists after each change, newest first."""
         query = (
-            f"SELECT name, {', '.join(SeenSchema._fields)} FROM seen WHERE name IN ({marks(self._numbers)}) "
-            f"AND time_us <= ? ORDER BY {newest_first(SeenSchema._fields)} LIMIT {LOOKED_AT}"
+            f"SELECT name, {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name IN ({marks(self._numbers)}) "
+            f"AND time_us <= ? ORDER BY {newest_first(SeenSchema._fields)} LIMIT {SCAN_LIMIT}"
         )
         rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
-        mentions = [(seen_of(row), self._live.names.name(number)) for number, *row in rows]
+        mentions = [(mention_from(row), self._live.names.name(number)) for number, *row in rows]
         by_parts = self._live.is_written_by_parts(self._dataset)
         known: dict[Name, KnownLists] = {}
-        found: list[ListsSince] = []
+        found: list[ColumnLists] = []
         for seen, name in sorted(mentions):
             dataset = seen.dataset(name, self._live.naming)
             if dataset.plain == self._dataset:
                 own = known.get(dataset) or known.setdefault(dataset, KnownLists(by_parts=by_parts))
                 own.take(seen)
                 if not found or [each.schema for each in found[-1].lists] != [each.schema for each in own.lists]:
-                    found.append(ListsSince(seen, own.lists, own.base is not None))
+                    found.append(ColumnLists(seen, own.lists, own.base is not None))
         return found[::-1]
 
     def tags(self) -> Iterator[list[TagsFacet]]:
         """Yield the newest `tags` facets of each producer, newest first."""
         query = (
             f"SELECT name, producer, {', '.join(NEWNESS)}, value FROM tags WHERE name IN ({marks(self._numbers)}) "
-            f"AND time_us <= ? ORDER BY producer, {newest_first()} LIMIT {LOOKED_AT}"
+            f"AND time_us <= ? ORDER BY producer, {newest_first()} LIMIT {SCAN_LIMIT}"
         )
         rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
         for producer, same in groupby(rows, lambda row: str(row[1])):
@@ -81,22 +80,23 @@ class ContractHistory:
     def facet_since_us(self, facet: str) -> int | None:
         """Return when the newest text of a facet was first sent (us), or None if the facet was never sent."""
         query = (
-            f"SELECT d.first_us, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ? "
-            f"AND d.name IN ({marks(self._numbers)}) AND d.first_us <= ? ORDER BY d.event_order DESC LIMIT {LOOKED_AT}"
+            "SELECT d.first_us, s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
+            "WHERE d.kind = ? "
+            f"AND d.name IN ({marks(self._numbers)}) AND d.first_us <= ? ORDER BY d.event_order DESC LIMIT {SCAN_LIMIT}"
         )
         rows = self._sql.execute(query, (DATASET, *self._numbers, self._until)).fetchall()
-        texts = ((first_us, dict(set_from(value)).get(facet)) for first_us, value in rows)
-        told = [(first_us, text) for first_us, text in texts if text is not None]
-        return min((first_us for first_us, text in told if text == told[0][1]), default=None)
+        texts = ((first_us, dict(facet_set_from(value)).get(facet)) for first_us, value in rows)
+        sent = [(first_us, text) for first_us, text in texts if text is not None]
+        return min((first_us for first_us, text in sent if text == sent[0][1]), default=None)
 
-    def renamed(self) -> Renamed | None:
+    def renamed(self) -> Rename | None:
         """Return the last rename of the dataset, or None if there is none or the dataset was written again since."""
         number = self._live.names.known(self._dataset) or 0
         found = self._sql.execute(
-            "SELECT renamed, time_us, run FROM lives r WHERE location = ?1 AND renamed AND time_us <= ?2 "
-            "AND NOT EXISTS (SELECT 1 FROM lives WHERE location = ?1 AND written AND time_us > r.time_us "
+            "SELECT renamed, time_us, run FROM dataset_changes r WHERE location = ?1 AND renamed AND time_us <= ?2 "
+            "AND NOT EXISTS (SELECT 1 FROM dataset_changes WHERE location = ?1 AND written AND time_us > r.time_us "
             "AND time_us <= ?2) "
             "ORDER BY time_us DESC LIMIT 1",
             (number, self._until),
         ).fetchone()
-        return Renamed(self._live.names.name(found[0]).plain, found[1], str(found[2])) if found else None
+        return Rename(self._live.names.name(found[0]).plain, found[1], str(found[2])) if found else None

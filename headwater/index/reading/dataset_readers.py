@@ -1,15 +1,21 @@
-"""Which runs read a dataset and when, including runs that wrote nothing."""
+"""Which runs read a dataset and when, and the columns that the readers of an unwritten dataset no longer list."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Set
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from headwater.events.decode import decode
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import marks
-from headwater.index.stored.recent_facets import recent_facets
-from headwater.index.stored.version_table import said_from
+from headwater.index.stored.events import RunFactsTable
+from headwater.index.stored.numbers import RunNumbers
+from headwater.index.stored.run_facets import recent_facets
+from headwater.index.stored.schemas import mention_from
+from headwater.index.stored.versions import run_datasets_from
+from headwater.lineage.edges.schema_history import KnownLists, SeenSchema, seen_schemas
+from headwater.lineage.edges.unlisted_columns import ReaderList, UnlistedColumn, unlisted_columns
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.whole_rewrites import WINDOW_US
 
 _NEWEST = (
     "SELECT k.key, e.key FROM runs r JOIN run_keys k ON k.id = r.run JOIN run_keys e ON e.id = r.execution "
@@ -26,7 +32,7 @@ class DatasetReaders:
         self._live = live
         named = (live.names.known(name) for name in live.naming.names_of(dataset))
         self._numbers = frozenset(number for number in named if number is not None)
-        self._reads = lru_cache(maxsize=10_000)(lambda said: _inputs(said) & self._numbers)
+        self._reads = lru_cache(maxsize=10_000)(lambda datasets: _inputs(datasets) & self._numbers)
 
     def jobs(self) -> list[int]:
         """Return the key numbers of the jobs that have ever read or written the dataset."""
@@ -40,8 +46,12 @@ class DatasetReaders:
 
     def times(self, job: int, since_us: int, until_us: int) -> Iterator[int]:
         """Yield the times (us, UTC) of a job's runs that read the dataset."""
-        query = "SELECT said, time_us FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us BETWEEN ? AND ?"
-        return (time_us for said, time_us in self._sql.execute(query, (job, since_us, until_us)) if self._reads(said))
+        query = "SELECT datasets, time_us FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us BETWEEN ? AND ?"
+        return (
+            time_us
+            for datasets, time_us in self._sql.execute(query, (job, since_us, until_us))
+            if self._reads(datasets)
+        )
 
     def facets(self, job: int) -> Iterable[dict[str, object]]:
         """Return the facets of a job's newest runs and of their executions, decoded, if the index still has them."""
@@ -50,5 +60,65 @@ class DatasetReaders:
         return [{name: decode(text) for name, text in facets.items()} for facets in found.values()]
 
 
-def _inputs(said: bytes | None) -> Set[int]:
-    return frozenset(said_from(said).inputs) if said else frozenset()
+def _inputs(datasets: bytes | None) -> Set[int]:
+    return frozenset(run_datasets_from(datasets).inputs) if datasets else frozenset()
+
+
+_RUNS = 200
+"""How many of each job's newest runs are read."""
+
+
+def unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[UnlistedColumn]:
+    """Return the columns of a dataset that its readers no longer list (rule 12.10), from lists up to a time (us).
+
+    live: must not be refreshed during the call.
+    """
+    every = list(_mentions(live, dataset, until_us))
+    if len({seen.schema for seen in every}) < 2 or _is_written(live, dataset, until_us):
+        return []
+    known = KnownLists(by_parts=live.is_written_by_parts(dataset))
+    for seen in every:
+        known.take(seen)
+    if known.base is not None:
+        return []
+    columns = live.columns(dataset)
+
+    @cache
+    def keys(schema: str) -> frozenset[str]:
+        return frozenset(columns.key(".".join(path)) for path in live.contents.schema(schema))
+
+    since_us = max(seen.time_us for seen in every) - WINDOW_US
+    return unlisted_columns(_read(live, dataset, since_us, until_us), every, keys)
+
+
+def _mentions(live: LiveGraph, dataset: Name, until_us: int) -> Iterator[SeenSchema]:
+    """Yield the column lists of a dataset, except those in events that are ahead of their receipt."""
+    query = f"SELECT {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name = ? AND credible AND time_us <= ?"
+    for name in live.naming.names_of(dataset):
+        for seen in map(mention_from, live.sql.execute(query, (live.names.known(name) or 0, until_us)).fetchall()):
+            if seen.dataset(name, live.naming).plain == dataset:
+                yield seen
+
+
+def _is_written(live: LiveGraph, dataset: Name, until_us: int) -> bool:
+    generations = (dataset, *live.naming.generations.meanings(dataset))
+    numbers = sorted({number for each in generations if (number := live.names.known(each)) is not None})
+    query = f"SELECT 1 FROM job_outputs g JOIN candidates v ON v.job_output = g.id WHERE g.output IN ({marks(numbers)})"
+    query += " AND g.layer <> 'declared' AND v.time_us <= ? LIMIT 1"
+    return live.sql.execute(query, (*numbers, until_us)).fetchone() is not None
+
+
+def _read(live: LiveGraph, dataset: Name, since_us: int, until_us: int) -> Iterator[ReaderList]:
+    table = RunFactsTable(live.sql, RunNumbers(live.sql))
+    for job in DatasetReaders(live, dataset).jobs():
+        rows = live.sql.execute(
+            "SELECT k.key FROM runs r JOIN run_keys k ON k.id = r.run WHERE r.job_key = ? AND r.kind = 'RUN' "
+            f"AND r.last_us >= ? ORDER BY r.time_us DESC LIMIT {_RUNS}",
+            (job, since_us),
+        )
+        facts = table.facts([key for (key,) in rows.fetchall()])
+        for fact in (each for own in facts.values() for each in own):
+            for name, seen in seen_schemas(fact):
+                is_read = seen.credible and seen.place < len(fact.inputs) and since_us <= seen.time_us <= until_us
+                if is_read and seen.dataset(name, live.naming).plain == dataset:
+                    yield ReaderList(live.names.name(job), seen)

@@ -11,17 +11,13 @@ from msgspec import json
 
 from headwater.common.garbage_collection import gc_paused
 from headwater.common.resources import close_on_error
-from headwater.index.stored.binding_table import SqliteNaming
-from headwater.index.stored.catalog_tables import DATASET, DELETED_JOB, DELETED_NAMESPACE
-from headwater.index.stored.content_table import SqliteContents
-from headwater.index.stored.database import marks, open_for_reading
-from headwater.index.stored.index_packing import names_from
-from headwater.index.stored.input_lists import InputLists
-from headwater.index.stored.name_numbers import NameNumbers
-from headwater.index.stored.page_sums import check_pages
-from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
-from headwater.index.stored.schema_use_table import seen_of
-from headwater.index.stored.tag_table import TagTable
+from headwater.index.stored.database import DATASET, DELETED_JOB, DELETED_NAMESPACE, marks, open_for_reading
+from headwater.index.stored.datasets import SqliteNaming, TagTable
+from headwater.index.stored.edge_sets import InputLists
+from headwater.index.stored.integrity import check_pages
+from headwater.index.stored.numbers import NEWEST_CANDIDATE, NameNumbers
+from headwater.index.stored.packing import names_from
+from headwater.index.stored.schemas import SqliteContents, mention_from
 from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
@@ -34,13 +30,13 @@ from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.rules.declared_writes import ReportedWrite, RewriteSource, decided_kind, rewrite_source
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
+from headwater.lineage.runs.bounded_cache import MOST, BoundedCache
 from headwater.lineage.runs.commit_proofs import NO_PROOFS, CommitProof, CommitProofs
 from headwater.lineage.runs.job_identity import is_uuid, job_key
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.runs.weighed import MOST, Weighed
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
 from headwater.lineage.time.whole_rewrites import WholeRewrite, start_of_rewrite
 
@@ -50,28 +46,32 @@ _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
 """ORDER BY for runs or candidates `v` with run keys `k`, newest first."""
 
 _WRITE = (
-    "SELECT v.grp, v.started_us, v.last_us, v.time_us, v.execution, g.layer, g.job, v.rewrites, r.producer, k.key FROM "
+    "SELECT v.job_output, v.started_us, v.last_us, v.time_us, v.execution, g.layer, g.job, v.rewrites, r.producer, "
+    "k.key FROM "
 )
-_WRITES = f"{_WRITE}votes v JOIN groups g ON g.id = v.grp JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run"
+_WRITES = (
+    f"{_WRITE}candidates v JOIN job_outputs g ON g.id = v.job_output JOIN runs r ON r.run = v.run "
+    "JOIN run_keys k ON k.id = v.run"
+)
 _WRITES_OF_RUNS = (
-    f"{_WRITE}json_each(?) p CROSS JOIN run_keys k ON k.key = p.value CROSS JOIN votes v ON v.run = k.id "
-    "CROSS JOIN groups g ON g.id = v.grp CROSS JOIN runs r ON r.run = v.run"
+    f"{_WRITE}json_each(?) p CROSS JOIN run_keys k ON k.key = p.value CROSS JOIN candidates v ON v.run = k.id "
+    "CROSS JOIN job_outputs g ON g.id = v.job_output CROSS JOIN runs r ON r.run = v.run"
 )
 """SELECTs of writes: of all runs, and of the runs whose keys are in a JSON list."""
 
-_SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
+_SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name = ?"
 """Selects the column lists that were mentioned under a name."""
 
-_ROW = 5
+_ROW_WEIGHT = 5
 """The weight of a list row in edges, so that the cache holds 100,000 rows."""
 
-_TIMES_KEPT = 100_000
+_MAX_TIMES = 100_000
 """How many edge sets' times are cached, about 25 MB."""
 
 _NO_REWRITES = (None, None)
 """The value for a dataset without whole rewrites: (last if it is not written by parts, last in any case)."""
 
-_EDGE = 100
+_CHARACTERS_PER_EDGE = 100
 """How many characters of a text weigh as much as an edge."""
 
 
@@ -93,47 +93,50 @@ class LiveGraph(Snapshot):
         self._schemas: dict[Name, str | None] = {}
         self._columns: dict[str | None, Columns] = {None: NO_COLUMNS}
         self._spellings: dict[Name, str] = {}
-        self._spelt: dict[Name, Columns] = {}
+        self._respelled: dict[Name, Columns] = {}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] = {}
-        self._remembered: dict[Hashable, Any] = {}
-        self._brought_up: dict[Hashable, Any] = {}
-        self._lists: Weighed[Hashable, Sequence[Any]] = Weighed()
+        self._cached: dict[Hashable, Any] = {}
+        self._across_generations: dict[Hashable, Any] = {}
+        self._lists: BoundedCache[Hashable, Sequence[Any]] = BoundedCache()
         self._seen_times: dict[int, Seen] = {}
-        self.moved = self.acted = 0
-        self._texts: Weighed[int, str] = Weighed()
+        self.naming_generation = self.api_generation = 0
+        self._texts: BoundedCache[int, str] = BoundedCache()
         self.contents = SqliteContents(self.sql)
         self._nests: set[Name] = set()
         self._rewrites: dict[Name, tuple[WholeRewrite | None, WholeRewrite | None]] = {}
         self.generation = 0
-        self._named = (0, 0, 0)
+        self._display_state = (0, 0, 0)
         self._unnamed: set[Name] = set()
-        self._seen = -1
+        self._data_version = -1
         self.refresh()
 
     def refresh(self) -> None:
-        """Load what the writer has committed since the last call.
+        """Load the generations that the writer has committed since the last call.
 
-        Until `rest`, all queries see this one generation.
+        Until `end_read`, all queries see this one generation.
         """
-        self.rest()
+        self.end_read()
         self.sql.execute("BEGIN")
         version = self.sql.execute("PRAGMA data_version").fetchone()[0]
-        if version == self._seen:
+        if version == self._data_version:
             return
         self.names.refresh()
         moved = self._names_in_time.refresh()
         with gc_paused():
-            taken = (self._take_sets(), self._take_rewrites(), self._take_datasets())
-            newest = max(*taken, self._newest_entity(), self.generation)
-        self.moved, self.acted = newest if moved else self.moved, self._newest_act()
+            loaded = (self._load_edge_sets(), self._load_rewrites(), self._load_datasets())
+            newest = max(*loaded, self._newest_entity(), self.generation)
+        self.naming_generation, self.api_generation = (
+            newest if moved else self.naming_generation,
+            self._newest_api_change(),
+        )
         self.removed_before_us = self._removed_before_us()
         self._tags = self._counted = None
         self._jobs.clear()
         self.forget()
-        self.generation, self._seen = newest, version
+        self.generation, self._data_version = newest, version
 
-    def rest(self) -> None:
+    def end_read(self) -> None:
         """End the read transaction, so that the writer can reuse the pages of older generations."""
         if self.sql.in_transaction:
             self.sql.execute("COMMIT")
@@ -144,18 +147,18 @@ class LiveGraph(Snapshot):
         found = self._columns.get(schema)
         if found is None:
             found = self._columns[schema] = Columns(self.contents.schema(schema or ""))
-        return self._spelt_like_lineage(dataset, found) if dataset.plain in self._spellings else found
+        return self._with_sent_spellings(dataset, found) if dataset.plain in self._spellings else found
 
-    def _spelt_like_lineage(self, dataset: Name, columns: Columns) -> Columns:
-        found = self._spelt.get(dataset)
+    def _with_sent_spellings(self, dataset: Name, columns: Columns) -> Columns:
+        found = self._respelled.get(dataset)
         if found is None:
             sent = chosen_spellings(spellings_from(self._spellings[dataset.plain]))
-            found = self._spelt[dataset] = columns.with_unlisted(sent)
+            found = self._respelled[dataset] = columns.with_unlisted(sent)
         return found
 
     def base_us(self, dataset: Name) -> int | None:
         """Return the time of a dataset generation's base column list (us), or None without one."""
-        return self.remembered(("base list", dataset), lambda: self._base_us(dataset))
+        return self.cached(("base list", dataset), lambda: self._base_us(dataset))
 
     def _base_us(self, dataset: Name) -> int | None:
         base = self._known_lists(dataset).base
@@ -163,7 +166,7 @@ class LiveGraph(Snapshot):
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
         """Return the keys of a dataset's columns, except those that only readers list."""
-        return self.remembered(("written", dataset), lambda: self._written_keys(dataset))
+        return self.cached(("written", dataset), lambda: self._written_keys(dataset))
 
     def _written_keys(self, dataset: Name) -> frozenset[str]:
         columns = self.columns(dataset)
@@ -175,7 +178,7 @@ class LiveGraph(Snapshot):
         lists = KnownLists(by_parts=self.is_written_by_parts(dataset.plain))
         for name in self.naming.names_of(dataset.plain):
             rows = self.sql.execute(_SEEN, (self.names.known(name) or 0,))
-            for seen in map(seen_of, rows):
+            for seen in map(mention_from, rows):
                 if seen.dataset(name, self.naming) == dataset:
                     lists.take(seen)
         return lists
@@ -190,7 +193,7 @@ class LiveGraph(Snapshot):
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that an event names, even if no run that names it completed."""
-        return self.remembered("names in events", self._names_in_events)
+        return self.cached("names in events", self._names_in_events)
 
     def _names_in_events(self) -> frozenset[Name]:
         rows = self.sql.execute("SELECT name FROM entities WHERE kind = ?", (DATASET,))
@@ -204,16 +207,16 @@ class LiveGraph(Snapshot):
 
     def display_names(self, rules: NameRules) -> DisplayNames:
         """Return the display names of all datasets. A new generation of the index adds only its new names."""
-        at = self.generation, self.moved, len(self.graph.names)
-        if self._display is None or self._display[0] is not rules or self._named[1] != self.moved:
-            self._display, self._named, self._unnamed = None, at, set()
+        at = self.generation, self.naming_generation, len(self.graph.names)
+        if self._display is None or self._display[0] is not rules or self._display_state[1] != self.naming_generation:
+            self._display, self._display_state, self._unnamed = None, at, set()
             return super().display_names(rules)
-        if at != self._named:
-            display, (generation, _, nodes) = self._display[1], self._named
+        if at != self._display_state:
+            display, (generation, _, nodes) = self._display[1], self._display_state
             query = "SELECT name FROM entities WHERE kind = ? AND generation > ?"
             sent = (self.names.name(number) for (number,) in self.sql.execute(query, (DATASET, generation)))
             self._name(display, (*sent, *self._unnamed, *self.graph.names[nodes:]))
-            self._named, self._unnamed = at, set()
+            self._display_state, self._unnamed = at, set()
         return self._display[1]
 
     def schema(self, dataset: Name) -> str | None:
@@ -252,11 +255,11 @@ class LiveGraph(Snapshot):
             found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
         return found
 
-    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a cached value of this generation. make: called if there is none."""
-        if key not in self._remembered:
-            self._remembered[key] = make()
-        found: T = self._remembered[key]
+        if key not in self._cached:
+            self._cached[key] = make()
+        found: T = self._cached[key]
         return found
 
     def listed(self, key: Hashable, make: Callable[[], Sequence[T]]) -> Sequence[T]:
@@ -266,24 +269,24 @@ class LiveGraph(Snapshot):
         """
         found = self._lists.get(key)
         if found is None:
-            found, weight = (rows := make()), len(rows) * _ROW
+            found, weight = (rows := make()), len(rows) * _ROW_WEIGHT
             if weight <= MOST:
                 self._lists.keep(key, found, weight)
         return found
 
-    def brought_up(self, key: Hashable, make: Callable[[], T], *, anew: bool = False) -> T:
-        """Return a value that is cached across generations. The caller updates it, for example with `touched_since`.
+    def across_generations(self, key: Hashable, make: Callable[[], T], *, reset: bool = False) -> T:
+        """Return a value that stays cached across generations. The caller updates it, for example with `changed_since`.
 
-        If `anew` is set, `make` creates a new value in any case.
+        reset: create a new value in any case.
         """
-        if anew or key not in self._brought_up:
-            self._brought_up[key] = make()
-        found: T = self._brought_up[key]
+        if reset or key not in self._across_generations:
+            self._across_generations[key] = make()
+        found: T = self._across_generations[key]
         return found
 
     def forget(self) -> None:
         """Clear the caches of this generation."""
-        self._remembered.clear()
+        self._cached.clear()
         self._seen_times.clear()
         self._lists.clear()
 
@@ -292,13 +295,13 @@ class LiveGraph(Snapshot):
         found = self._texts.get(number)
         if found is None:
             text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
-            found = self._texts.keep(number, text, len(text) // _EDGE)
+            found = self._texts.keep(number, text, len(text) // _CHARACTERS_PER_EDGE)
         return found
 
     def newest_run(self, number: int) -> str | None:
         """Return the key of the newest run that reports an edge set."""
         query = (
-            "SELECT k.key FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
+            "SELECT k.key FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
             f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
         )
         row = self.sql.execute(query, (number,)).fetchone()
@@ -312,18 +315,18 @@ class LiveGraph(Snapshot):
 
     def applications(self, number: int) -> Set[str]:
         """Return the parents of those runs in the job's newest execution that report an edge set."""
-        return self.remembered(("applications", number), lambda: self._applications(number))
+        return self.cached(("applications", number), lambda: self._applications(number))
 
     def _applications(self, number: int) -> Set[str]:
         weight = OPAQUE if self.graph.sets[number][1].output is None else SILENT  # of all candidates that count
         newest = self.sql.execute(
-            "SELECT v.execution, v.grp FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = "
-            f"(SELECT grp FROM edge_sets WHERE number = ?) AND v.weight = ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1",
+            "SELECT v.execution, v.job_output FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.job_output = "
+            f"(SELECT job_output FROM edge_sets WHERE number = ?) AND v.weight = ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1",
             (number, weight),
         ).fetchone()
         query = (
-            "SELECT DISTINCT k.key FROM votes v JOIN runs r ON r.run = v.run "
-            "JOIN run_keys k ON k.id = r.parent WHERE v.execution = ? AND v.grp = ? AND v.edge_set = ?"
+            "SELECT DISTINCT k.key FROM candidates v JOIN runs r ON r.run = v.run "
+            "JOIN run_keys k ON k.id = r.parent WHERE v.execution = ? AND v.job_output = ? AND v.edge_set = ?"
         )
         return {key for (key,) in self.sql.execute(query, (*newest, number))} if newest else frozenset()
 
@@ -331,10 +334,10 @@ class LiveGraph(Snapshot):
         """Filter edge sets by number to those that runs of an application report."""
         query = (
             "SELECT DISTINCT v.edge_set FROM run_keys k CROSS JOIN runs r ON r.parent = k.id "
-            "CROSS JOIN votes v ON v.run = r.run WHERE k.key = ?"
+            "CROSS JOIN candidates v ON v.run = r.run WHERE k.key = ?"
         )
-        said = {number for (number,) in self.sql.execute(query, (application,))}
-        return super().in_application(application, said.intersection(among))
+        reported = {number for (number,) in self.sql.execute(query, (application,))}
+        return super().in_application(application, reported.intersection(among))
 
     def older_than(self, time_us: int) -> Iterator[int]:
         """Yield the edge sets whose newest run is older than a time (us)."""
@@ -344,7 +347,7 @@ class LiveGraph(Snapshot):
     def stats(self, number: int) -> Stats:
         """Return the number of runs that report an edge set, their first and last time, and whether they wrote rows."""
         query = "SELECT runs, first_us, last_us FROM edge_sets WHERE number = ?"
-        rows_confirmed = "SELECT 1 FROM votes WHERE edge_set = ? AND landed LIMIT 1"
+        rows_confirmed = "SELECT 1 FROM candidates WHERE edge_set = ? AND rows_confirmed LIMIT 1"
         runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
         return Stats(runs, first_us, last_us, bool(self.sql.execute(rows_confirmed, (number,)).fetchone()))
 
@@ -353,7 +356,7 @@ class LiveGraph(Snapshot):
         found = self._seen_times.get(number)
         if found is None:
             row = self.sql.execute("SELECT first_us, last_us FROM edge_sets WHERE number = ?", (number,)).fetchone()
-            if len(self._seen_times) >= _TIMES_KEPT:
+            if len(self._seen_times) >= _MAX_TIMES:
                 self._seen_times.clear()
             found = self._seen_times[number] = Seen(*row)
         return found
@@ -361,9 +364,9 @@ class LiveGraph(Snapshot):
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a dataset generation that began last, or None."""
         if self._rules.declares_writes(dataset) or self._proofs(dataset):
-            return self.remembered(("decided rewrite", dataset), lambda: self._decided_rewrite(dataset))
+            return self.cached(("decided rewrite", dataset), lambda: self._decided_rewrite(dataset))
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
-        if every == whole or not self.remembered(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
+        if every == whole or not self.cached(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
             return every
         return whole
 
@@ -412,7 +415,7 @@ class LiveGraph(Snapshot):
         by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
         names, found = self.naming.names_of(dataset.plain), None
         declares = self._rules.declares_writes(dataset)
-        told = set[int]()
+        rewriting = set[int]()
         for group, started_us, last_us, time_us, execution, layer, job, kind, producer, run_key in self._writes(
             dataset, None if declares else proofs.whole_runs
         ):
@@ -422,8 +425,8 @@ class LiveGraph(Snapshot):
             job_output = JobOutput(layer, self.names.name(job), dataset)
             write = ReportedWrite(sender, run_key, kind, proofs.is_whole(run_key, names))
             decided = decided_kind(self._rules, job_output, write)
-            if group not in told and rewrites(decided, by_parts=by_parts):
-                told.add(group)
+            if group not in rewriting and rewrites(decided, by_parts=by_parts):
+                rewriting.add(group)
                 halves = self._halves(dataset, execution, time_us) if started_us == last_us else []
                 began_us = start_of_rewrite(job_output.job, started_us, last_us, halves)
                 found = max(found or WholeRewrite(began_us, time_us), WholeRewrite(began_us, time_us))
@@ -438,9 +441,9 @@ class LiveGraph(Snapshot):
         newest = "ORDER BY v.started_us DESC, v.time_us DESC"
         if whole_runs is None or not all(map(is_uuid, whole_runs)):
             return iter(self.sql.execute(f"{_WRITES} WHERE g.output = ? {newest}", (output,)))
-        groups = self.sql.execute("SELECT id FROM groups WHERE output = ?", (output,)).fetchall()
+        groups = self.sql.execute("SELECT id FROM job_outputs WHERE output = ?", (output,)).fetchall()
         reported = [  # indexed queries, because mostly only the last of thousands of rewrites is needed
-            self.sql.execute(f"{_WRITES} WHERE v.grp = ? AND v.rewrites = ? {newest}", (group, kind))
+            self.sql.execute(f"{_WRITES} WHERE v.job_output = ? AND v.rewrites = ? {newest}", (group, kind))
             for (group,) in groups
             for kind in (UNLESS_PARTS, WHOLE)
         ]
@@ -451,17 +454,17 @@ class LiveGraph(Snapshot):
     def _halves(self, dataset: Name, execution: int, until_us: int) -> list[tuple[Name, int]]:
         """Return the job and time of each write by an execution into a dataset, up to a time (us)."""
         query = (
-            "SELECT g.job, v.time_us FROM groups g JOIN votes v ON v.grp = g.id "
+            "SELECT g.job, v.time_us FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
             "WHERE g.output = ? AND v.execution = ? AND v.time_us <= ?"
         )
         rows = self.sql.execute(query, (self.names.known(dataset) or 0, execution, until_us))
         return [(self.names.name(job), time_us) for job, time_us in rows]
 
     def _proofs(self, dataset: Name) -> CommitProofs:
-        """Return what commits prove about the writes of a dataset."""
-        if not self.remembered(("any proofs",), self._has_proofs):
+        """Return the proofs of commits for the writes of a dataset."""
+        if not self.cached(("any proofs",), self._has_proofs):
             return NO_PROOFS
-        return self.remembered(("proofs", dataset.plain), lambda: self._read_proofs(dataset.plain))
+        return self.cached(("proofs", dataset.plain), lambda: self._read_proofs(dataset.plain))
 
     def _has_proofs(self) -> bool:
         return self.sql.execute("SELECT 1 FROM commit_proofs LIMIT 1").fetchone() is not None
@@ -475,7 +478,7 @@ class LiveGraph(Snapshot):
     def is_written_by_parts(self, dataset: Name) -> bool:
         """Return whether an event mentions a part of a dataset or writes its partitions."""
         known = [number for name in self.naming.names_of(dataset) if (number := self.names.known(name)) is not None]
-        query = f"SELECT 1 FROM parted WHERE name IN ({marks(known)}) LIMIT 1"
+        query = f"SELECT 1 FROM partitioned_names WHERE name IN ({marks(known)}) LIMIT 1"
         return bool(known and self.sql.execute(query, known).fetchone())
 
     def was_read(self, dataset: Name) -> bool:
@@ -497,14 +500,14 @@ class LiveGraph(Snapshot):
     def _newest_entity(self) -> int:
         return int(self.sql.execute("SELECT max(generation) FROM entities").fetchone()[0] or 0)
 
-    def _newest_act(self) -> int:
+    def _newest_api_change(self) -> int:
         return int(self.sql.execute("SELECT max(generation) FROM changes").fetchone()[0] or 0)
 
-    def _take_sets(self) -> int:
+    def _load_edge_sets(self) -> int:
         newest = 0
         rows = self.sql.execute(
             "SELECT e.number, e.generation, e.runs, e.last_us, e.live, e.latest, e.reading, e.explained, e.accounted, "
-            "g.layer, g.job, g.output, v.value, v.inputs FROM edge_sets e JOIN groups g ON g.id = e.grp "
+            "g.layer, g.job, g.output, v.value, v.inputs FROM edge_sets e JOIN job_outputs g ON g.id = e.job_output "
             "LEFT JOIN edges v ON v.edge_set = e.number WHERE e.generation > ?",
             (self.generation,),
         )
@@ -515,13 +518,13 @@ class LiveGraph(Snapshot):
             self._count(number, False, False, False)
             if runs > 0 and (any(counts) or layer == "observed"):
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
-                told = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
-                edge_set = EdgeSet(lists.unpack(value, inputs), *counts, *told)
+                sources = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
+                edge_set = EdgeSet(lists.unpack(value, inputs), *counts, *sources)
                 self._put(number, job_output, edge_set, last_us, later=True)
         self.graph.connect()
         return newest
 
-    def _take_rewrites(self) -> int:
+    def _load_rewrites(self) -> int:
         newest = 0
         for output, *times, generation in self.sql.execute(
             "SELECT output, started_us, ended_us, whole_started_us, whole_ended_us, generation FROM rewrites "
@@ -533,9 +536,9 @@ class LiveGraph(Snapshot):
             self._rewrites[self.names.name(output)] = every, whole
         return newest
 
-    def _take_datasets(self) -> int:
+    def _load_datasets(self) -> int:
         newest = 0
-        self._spelt.clear()
+        self._respelled.clear()
         query = "SELECT name, schema, nests, spellings, generation FROM datasets WHERE generation > ?"
         for number, schema, nests, spellings, generation in self.sql.execute(query, (self.generation,)):
             newest = max(newest, generation)

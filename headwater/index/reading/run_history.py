@@ -1,17 +1,16 @@
-"""The history of runs: what they read, wrote and reported, and which runs came before and after."""
+"""The history of runs: what they read, wrote and reported, the runs before and after, and the tree of their parents."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.candidate_table import VOTE
-from headwater.index.stored.facet_names_table import JOB, RUN, Place, newest_places
-from headwater.index.stored.input_lists import InputLists
-from headwater.index.stored.run_facts_table import RunFactsTable
-from headwater.index.stored.run_numbers import NEWEST_WRITE, RunNumbers
+from headwater.index.stored.candidates import CANDIDATE_COLUMNS
+from headwater.index.stored.edge_sets import InputLists
+from headwater.index.stored.events import JOB, RUN, Place, RunFactsTable, newest_places
+from headwater.index.stored.numbers import NEWEST_WRITE, RunNumbers
 from headwater.lineage.edges.current_candidates import Candidate
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
@@ -20,22 +19,22 @@ from headwater.lineage.runs.id_beginnings import beginning
 from headwater.lineage.runs.merged_run import Run, fold
 
 SHOWN = 20
-_LAST = 5
+_MAX_EVENTS = 5
 """How many of a run's events are read for the results of data quality tests."""
 
-LOOKED_AT = 5_000
+SCAN_LIMIT = 5_000
 """How many of the newest runs of a job and output are read."""
 
-_NEAR = 5
+_MAX_SIMILAR = 5
 """How many similar runs an error message lists for an unknown run."""
 
-_VOTES = (
-    f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? "
-    f"ORDER BY {NEWEST_WRITE} LIMIT {LOOKED_AT + 1}"
+_CANDIDATES = (
+    f"SELECT {CANDIDATE_COLUMNS} FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.job_output = ? "
+    f"ORDER BY {NEWEST_WRITE} LIMIT {SCAN_LIMIT + 1}"
 )
 
 
-class RunBeside(NamedTuple):
+class RelatedRun(NamedTuple):
     """A run related to another one: its key, time of its newest event (us, UTC), job, and state if requested."""
 
     key: str
@@ -70,7 +69,7 @@ class RunHistory:
         begins = msgspec.json.encode([run_id]).decode()[:-1] + ","
         rows = self._sql.execute(
             "SELECT key FROM run_keys k WHERE (key IN (?1, ?2) OR (key >= ?3 AND key < ?4)) "
-            "AND EXISTS (SELECT 1 FROM parts WHERE run = k.id) LIMIT ?5",
+            "AND EXISTS (SELECT 1 FROM event_facts WHERE run = k.id) LIMIT ?5",
             (run_id.lower(), run_id, begins, begins[:-1] + "-", SHOWN),
         ).fetchall()
         keys = sorted(key for (key,) in rows)
@@ -80,7 +79,9 @@ class RunHistory:
                 return near[0]
             raise NotKnown("run", run_id, near, "Write the run id as its events do; `headwater events` lists them.")
         if len(keys) > 1:
-            raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
+            raise WrongQuestion(
+                f"Run id {run_id[:200]!r} is used by {len(keys)} jobs. Ask for one of these: {', '.join(keys)}."
+            )
         return str(keys[0])
 
     def _beginning(self, run_id: str) -> list[str]:
@@ -92,9 +93,9 @@ class RunHistory:
         query = (
             "SELECT key FROM run_keys k WHERE ((key >= ?1 AND key < ?1 || char(0x10FFFF)) "
             "OR (key >= ?2 AND key < ?2 || char(0x10FFFF))) "
-            "AND EXISTS (SELECT 1 FROM parts WHERE run = k.id) ORDER BY key LIMIT ?3"
+            "AND EXISTS (SELECT 1 FROM event_facts WHERE run = k.id) ORDER BY key LIMIT ?3"
         )
-        return [key for (key,) in self._sql.execute(query, (text.lower(), no_uuid, _NEAR))]
+        return [key for (key,) in self._sql.execute(query, (text.lower(), no_uuid, _MAX_SIMILAR))]
 
     def schema(self, dataset: Name) -> str | None:
         """Return the content hash of a dataset's newest schema."""
@@ -103,8 +104,8 @@ class RunHistory:
     def places(self, key: str, limit: int) -> set[Place]:
         """Return the places in bronze of a run's newest events."""
         rows = self._sql.execute(
-            "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN parts p ON p.run = k.id "
-            "JOIN places s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC LIMIT ?",
+            "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN event_facts p ON p.run = k.id "
+            "JOIN partitions s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC LIMIT ?",
             (key, limit),
         )
         return set(rows)
@@ -122,16 +123,16 @@ class RunHistory:
         """
         key = self.key(run_id)
         rows = self._sql.execute(
-            "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN parts p ON p.run = k.id "
-            "JOIN places s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC, p.event LIMIT ?",
-            (key, _LAST),
+            "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN event_facts p ON p.run = k.id "
+            "JOIN partitions s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC, p.event LIMIT ?",
+            (key, _MAX_EVENTS),
         ).fetchall()
         return key, RunPlaces(newest_places(self._sql, key, RUN), newest_places(self._sql, key, JOB), {*rows})
 
     def read_by(self, key: str) -> Iterator[Name]:
         """Yield the datasets that a run read according to its lineage: some producers report no inputs (rule 5)."""
         query = (
-            "SELECT DISTINCT d.name FROM run_keys k JOIN votes v ON v.run = k.id "
+            "SELECT DISTINCT d.name FROM run_keys k JOIN candidates v ON v.run = k.id "
             "JOIN edges e ON e.edge_set = v.edge_set JOIN reads d ON d.read_set = e.read_set WHERE k.key = ?"
         )
         return (self._names.name(number) for (number,) in self._sql.execute(query, (key,)))
@@ -143,40 +144,41 @@ class RunHistory:
     def unread(self, key: str) -> dict[Name, str]:
         """Return, for each dataset that a run wrote, why its SQL yields no or incomplete lineage."""
         query = (
-            "SELECT e.value, e.inputs FROM run_keys k JOIN votes v ON v.run = k.id "
+            "SELECT e.value, e.inputs FROM run_keys k JOIN candidates v ON v.run = k.id "
             "JOIN edges e ON e.edge_set = v.edge_set WHERE k.key = ?"
         )
-        said = (self._lists.unpack(*row) for row in self._sql.execute(query, (key,)).fetchall())
-        return {each.output.plain: each.unread for each in said if each.output and each.unread}
+        lineages = (self._lists.unpack(*row) for row in self._sql.execute(query, (key,)).fetchall())
+        return {each.output.plain: each.unread for each in lineages if each.output and each.unread}
 
-    def written_before(self, dataset: Name, time_us: int, key: str) -> RunBeside | None:
+    def written_before(self, dataset: Name, time_us: int, key: str) -> RelatedRun | None:
         """Return the newest other run that wrote a dataset at or before a time (us). key: the run to ignore."""
         row = self._sql.execute(
-            "SELECT k.key, v.time_us, r.job FROM groups g JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run "
+            "SELECT k.key, v.time_us, r.job FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
+            "JOIN runs r ON r.run = v.run "
             "JOIN run_keys k ON k.id = v.run WHERE g.output = ? AND +g.layer = 'observed' AND v.time_us <= ? "
             f"AND k.key <> ? ORDER BY {NEWEST_WRITE} LIMIT 1",
             (self._number(dataset), time_us, key),
         ).fetchone()
-        return self._beside(*row) if row else None
+        return self._related_run(*row) if row else None
 
-    def read_after(self, dataset: Name, time_us: int) -> Iterator[RunBeside]:
+    def read_after(self, dataset: Name, time_us: int) -> Iterator[RelatedRun]:
         """Yield the runs that read a dataset between a time (us) and its next write."""
         number = self._number(dataset)
         next_write = self._sql.execute(
-            "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id "
+            "SELECT min(v.time_us) FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
             "WHERE g.output = ? AND +g.layer = 'observed' AND v.time_us > ?",
             (number, time_us),
         ).fetchone()[0]
         rows = self._sql.execute(
             "SELECT DISTINCT k.key, v.time_us, r.job FROM reads d JOIN edges e ON e.read_set = d.read_set "
-            "JOIN votes v ON v.edge_set = e.edge_set "
+            "JOIN candidates v ON v.edge_set = e.edge_set "
             "JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run "
             "WHERE d.name = ? AND v.time_us >= ? AND v.time_us <= ? ORDER BY v.time_us LIMIT ?",
             (number, time_us, next_write or 1 << 62, SHOWN),
         )
-        return (self._beside(*row) for row in rows)
+        return (self._related_run(*row) for row in rows)
 
-    def children(self, key: str, limit: int) -> Iterator[RunBeside]:
+    def children(self, key: str, limit: int) -> Iterator[RelatedRun]:
         """Yield the runs that belong to an execution, newest first. key: of the execution."""
         rows = self._sql.execute(
             "SELECT k.key, r.time_us, r.job, r.state FROM run_keys e JOIN runs r ON r.execution = e.id "
@@ -184,17 +186,17 @@ class RunHistory:
             "ORDER BY r.time_us DESC LIMIT ?2",
             (key, limit),
         )
-        return (self._beside(*row) for row in rows)
+        return (self._related_run(*row) for row in rows)
 
     def candidates(self, dataset: Name) -> Iterator[tuple[str, Name, list[Candidate[Sequence[int]]]]]:
         """Yield (layer, job, candidates) of the runs that wrote a dataset, newest first, with the numbers of edge sets.
 
-        Each list has at most one candidate more than `LOOKED_AT`, which shows that there are more.
+        Each list has at most one candidate more than `SCAN_LIMIT`, which shows that there are more.
         """
-        query = "SELECT id, layer, job FROM groups WHERE output = ? AND +layer <> 'attempted'"
+        query = "SELECT id, layer, job FROM job_outputs WHERE output = ? AND +layer <> 'attempted'"
         for name in self._names.generations(dataset):
             for job_output, layer, job in self._sql.execute(query, (self._number(name),)).fetchall():
-                rows = self._sql.execute(_VOTES, (job_output,))
+                rows = self._sql.execute(_CANDIDATES, (job_output,))
                 yield layer, self._names.name(job), [Candidate._make((*row[:-1], row[-1:])) for row in rows]
 
     def output_lineage(self, edge_set: int) -> OutputLineage:
@@ -215,5 +217,95 @@ class RunHistory:
     def _number(self, name: Name) -> int:
         return self._names.known(name) or 0
 
-    def _beside(self, key: str, time_us: int, job: int, state: str = "") -> RunBeside:
-        return RunBeside(key, time_us, self._names.name(job), state)
+    def _related_run(self, key: str, time_us: int, job: int, state: str = "") -> RelatedRun:
+        return RelatedRun(key, time_us, self._names.name(job), state)
+
+
+_CHILDREN = (
+    "WITH child(run) AS (SELECT run FROM runs WHERE parent = ?1 AND run <> ?1 "
+    "UNION SELECT r.parent FROM runs r WHERE r.execution = ?1 AND r.run <> ?1 AND r.parent <> ?1 "
+    "AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.run = r.parent)) "
+)
+"""Selects the children of a run. The second half adds runs without events between an execution and its parts."""
+
+_NODE = (
+    "SELECT k.id, k.key, r.state, coalesce(r.started_us, (SELECT min(c.started_us) FROM runs c WHERE c.parent = k.id)) "
+    "AS began, r.ended_us, (SELECT count(*) FROM runs c WHERE c.parent = k.id AND c.run <> k.id), r.parent, "
+    "r.execution, coalesce(r.job, (SELECT j.parent FROM runs c JOIN jobs j ON j.key = c.job_key "
+    "WHERE c.parent = k.id LIMIT 1)) "
+)
+_MAX_ANCESTORS = 32
+"""How many ancestors are read at most."""
+
+
+class TreeRun(NamedTuple):
+    """A run in the tree. job, state: None if unknown, as for a run without events. Times are in microseconds, UTC.
+
+    children: the number of runs whose parent it is. parent, execution: numbers of runs.
+    """
+
+    number: int
+    key: str
+    state: str | None
+    started_us: int | None
+    ended_us: int | None
+    children: int
+    parent: int | None
+    execution: int | None
+    job: Name | None
+
+
+class RunTree:
+    """The tree of runs in one generation of the index."""
+
+    def __init__(self, live: LiveGraph):
+        """Read from `live`, which must not be refreshed while this object is in use."""
+        self._live, self._sql, self._names = live, live.sql, live.names
+
+    def find(self, run_id: str) -> TreeRun:
+        """Return a run by its id, even if only other runs name it. Raises the same errors as `RunHistory.key`."""
+        try:
+            key = RunHistory(self._live).key(run_id)
+        except NotKnown:
+            key = run_id.lower()
+            named = (
+                "SELECT 1 FROM run_keys k JOIN runs r ON r.parent = k.id OR r.execution = k.id WHERE k.key = ? LIMIT 1"
+            )
+            if not self._sql.execute(named, (key,)).fetchone():
+                raise
+        return self._one("k.key = ?", key)
+
+    def above(self, run: TreeRun) -> list[TreeRun]:
+        """Return the ancestors of a run, the nearest first, up to its execution."""
+        found = [run]
+        while found[-1].parent is not None and len(found) <= _MAX_ANCESTORS:
+            if any(each.number == found[-1].parent for each in found):
+                break
+            found.append(self._one("k.id = ?", found[-1].parent))
+        roots = [each.execution for each in found if each.execution is not None]
+        if roots and all(each.number != roots[-1] for each in found):
+            found.append(self._one("k.id = ?", roots[-1]))
+        return found[1:]
+
+    def below(self, run: TreeRun, limit: int, offset: int) -> list[TreeRun]:
+        """Return a page of a run's children, ordered by their start."""
+        rows = self._sql.execute(
+            f"{_CHILDREN} {_NODE} FROM child JOIN run_keys k ON k.id = child.run LEFT JOIN runs r ON r.run = k.id "
+            "ORDER BY began, k.key LIMIT ?2 OFFSET ?3",
+            (run.number, limit, offset),
+        )
+        return [self._read(row) for row in rows]
+
+    def states(self, run: TreeRun) -> Iterator[tuple[str | None, int]]:
+        """Yield the number of a run's children in each state."""
+        query = (
+            f"{_CHILDREN} SELECT r.state, count(*) FROM child LEFT JOIN runs r ON r.run = child.run GROUP BY r.state"
+        )
+        return iter(self._sql.execute(query, (run.number,)).fetchall())
+
+    def _one(self, where: str, value: str | int) -> TreeRun:
+        query = f"{_NODE} FROM run_keys k LEFT JOIN runs r ON r.run = k.id WHERE {where}"
+        return self._read(self._sql.execute(query, (value,)).fetchone())
+
+    def _read(self, row: tuple[Any, ...]) -> TreeRun:
+        return TreeRun._make((*row[:-1], self._names.name(row[-1]) if row[-1] else None))

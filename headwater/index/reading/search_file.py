@@ -1,27 +1,79 @@
-"""Search in one index file: names of things, similar words, and descriptions."""
+"""Search in one index file: names, similar words that allow for typos, and descriptions."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from headwater.common.nearest_names import nearest
+from headwater.common.nearest_names import count_typos, nearest
 from headwater.common.resources import close_on_error
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
-from headwater.index.reading.spelling import Vocabulary
-from headwater.index.stored.binding_table import SqliteNaming
-from headwater.index.stored.catalog_tables import DATASET, JOB
-from headwater.index.stored.database import marks, one_generation, open_for_reading
-from headwater.index.stored.name_numbers import NameNumbers
-from headwater.index.stored.search_table import last_of, numbers_of
+from headwater.index.stored.database import DATASET, JOB, marks, one_generation, open_for_reading
+from headwater.index.stored.datasets import SqliteNaming
+from headwater.index.stored.numbers import NameNumbers
+from headwater.index.stored.search import id_range, last_part
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 
+_MIN_ONE_TYPO, _MIN_TWO_TYPOS = 4, 8
+
+
+def allowed_typos(term: str) -> int:
+    """Return how many typos a term may have: 0 below 4 letters or with digits, 1 up to 7 letters, then 2."""
+    if not term.isalpha() or len(term) < _MIN_ONE_TYPO:
+        return 0
+    return 1 if len(term) < _MIN_TWO_TYPOS else 2
+
+
+def distance(term: str, word: str, most: int) -> int | None:
+    """Return the number of typos between a term and the most similar prefix of a word, or None above `most`."""
+    lengths = range(len(term) - most, min(len(word), len(term) + most) + 1)
+    found = min((count_typos(term, word[:length], most) for length in lengths), default=most + 1)
+    return found if found <= most else None
+
+
+class Vocabulary:
+    """A set of words that finds similar words: a few letters may be wrong, extra, missing or swapped.
+
+    A bit mask of letters rules out most words without a full comparison.
+    """
+
+    def __init__(self) -> None:
+        self._words: list[tuple[int, str]] = []
+
+    def add(self, words: Iterable[str]) -> None:
+        """Add words. Words must not be added twice."""
+        self._words.extend(
+            (_letters(word), word) for word in words if len(word) >= _MIN_ONE_TYPO - 1 and word.isalpha()
+        )
+
+    def near(self, term: str, limit: int) -> list[str]:
+        """Return the words with a prefix similar to a term, most similar first."""
+        most = allowed_typos(term)
+        return [word for _, word in sorted(self._near(term, most), key=itemgetter(0, 1))[:limit]] if most else []
+
+    def _near(self, term: str, most: int) -> Iterator[tuple[int, str]]:
+        letters, shortest = _letters(term), len(term) - most
+        for mask, word in self._words:
+            if (letters & ~mask).bit_count() <= most and len(word) >= shortest:
+                found = distance(term, word, most)
+                if found is not None:
+                    yield found, word
+
+
+def _letters(word: str) -> int:
+    mask = 0
+    for letter in word:
+        mask |= 1 << (ord(letter) & 31)
+    return mask
+
+
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
-LOOKED_AT = 60
+SCAN_LIMIT = 60
 """How many things of a kind are ranked. If there are more, the answer is `truncated`."""
 
 Match = Literal["exact", "prefix", "word", "part", "parent", "similar", "description"]
@@ -29,7 +81,7 @@ MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "part", "parent")
 _PARTS = re.compile(r"([^\W\d_]+)")
 _PARENT = len(MATCHES) - 1
 _CORRECTED = 8
-_FEW = 20
+_FEW_HITS = 20
 """Typos are considered only if there are fewer hits than this."""
 
 _SIMILAR = 10
@@ -45,7 +97,7 @@ LEFT JOIN datasets d ON d.name = n.name AND n.kind = ?1
 WHERE n.facet IN ('documentation', 'schema') AND n.kind IN (?1, ?2) AND coalesce(d.dropped, 0) = 0
 AND instr(lower(text), ?3) AND instr(text, '"description"') LIMIT ?4
 """
-_WEIGHT = "SELECT uses, time_us FROM weights WHERE name = ? AND kind = ?"
+_WEIGHT = "SELECT uses, time_us FROM search_weights WHERE name = ? AND kind = ?"
 
 _COMPARED = 100_000
 """How many names of a kind are compared as a whole if nothing else is found. Each takes about 2 µs."""
@@ -54,9 +106,9 @@ _TRIGRAM = 3
 _LAST_CHARACTER = "\U0010ffff"
 
 _ROWS = """
-SELECT t.kind, n.namespace, n.name, t.part, t.own, t.parent, t.last, coalesce(w.uses, 0), w.time_us
-FROM things t JOIN names n ON n.id = t.name
-LEFT JOIN weights w ON w.name = t.name AND w.kind = CASE t.kind WHEN 'job' THEN 'job' ELSE 'dataset' END
+SELECT t.kind, n.namespace, n.name, t.part, t.text, t.parent, t.last, coalesce(w.uses, 0), w.time_us
+FROM search_entries t JOIN names n ON n.id = t.name
+LEFT JOIN search_weights w ON w.name = t.name AND w.kind = CASE t.kind WHEN 'job' THEN 'job' ELSE 'dataset' END
 LEFT JOIN datasets d ON d.name = t.name AND t.kind != 'job'
 WHERE coalesce(d.dropped, 0) = 0 AND t.id IN ({})
 """
@@ -86,8 +138,8 @@ class SearchFile:
             self._naming = SqliteNaming(self.sql, self._names)
         self._vocabulary = Vocabulary()
         self._newest_word = 0
-        self._cut = False
-        self._seen = -1
+        self._truncated = False
+        self._data_version = -1
 
     def find(self, terms: Sequence[str], kinds: Sequence[str]) -> tuple[set[SearchHit], bool]:
         """Return the hits, and whether there may be more. All queries see one generation of the index."""
@@ -95,24 +147,24 @@ class SearchFile:
             self._refresh()
             stored = dict.fromkeys("dataset" if kind == "alias" else kind for kind in kinds)
             found: set[SearchHit] = set()
-            self._cut = False
+            self._truncated = False
             for kind in stored:
-                ids = self._gathered(terms, kind)
+                ids = self._limited_ids(terms, kind)
                 found.update(self._hits(ids, terms, kinds))
-            if len(found) < _FEW:
+            if len(found) < _FEW_HITS:
                 known = {hit[4:8] for hit in found}
                 for corrected in self._corrected(terms):
                     for kind in stored:
-                        ids = set(islice(self._ids(corrected, kind), _FEW))
+                        ids = set(islice(self._ids(corrected, kind), _FEW_HITS))
                         more = self._hits(ids, corrected, kinds, below=_SIMILAR)
                         fresh = [hit for hit in more if hit[4:8] not in known]
                         known.update(hit[4:8] for hit in fresh)
                         found.update(fresh)
                 if len(terms) == 1 and all(hit.match == "similar" for hit in found):
-                    found.update(hit for hit in self._like(terms[0], stored, kinds) if hit[4:8] not in known)
+                    found.update(hit for hit in self._most_similar(terms[0], stored, kinds) if hit[4:8] not in known)
                 known = {hit[4:8] for hit in found}
                 found.update(hit for hit in self._described(terms, kinds) if hit[4:8] not in known)
-            return _best(found), self._cut
+            return _best(found), self._truncated
 
     def named(self, datasets: Iterable[Name]) -> Iterator[SearchHit]:
         """Yield the datasets that a text names as the best hits, without dropped ones."""
@@ -129,15 +181,15 @@ class SearchFile:
         most = max(terms, key=len)
         if len(most) < _TRIGRAM:
             return
-        rows = self.sql.execute(_DESCRIPTIONS, (DATASET, JOB, most, LOOKED_AT)).fetchall()
-        self._cut = self._cut or len(rows) == LOOKED_AT
+        rows = self.sql.execute(_DESCRIPTIONS, (DATASET, JOB, most, SCAN_LIMIT)).fetchall()
+        self._truncated = self._truncated or len(rows) == SCAN_LIMIT
         for kind, number, facet, text in rows:
             whole = self._names.name(number)
             called: SearchKind = "job" if kind == JOB else "dataset"
             means = whole if called == "job" else self._naming.resolve(whole, EVER_US).plain
-            for column, said in _descriptions(facet, text):
+            for column, description in _descriptions(facet, text):
                 shown: SearchKind = "column" if column else called
-                if shown in kinds and all(term in said.casefold() for term in terms):
+                if shown in kinds and all(term in description.casefold() for term in terms):
                     yield self._hit(shown, number, means, column, ranked=(_DESCRIBED, "description"))
 
     def _hit(self, kind: SearchKind, number: int, name: Name, column: str, *, ranked: tuple[int, Match]) -> SearchHit:
@@ -145,47 +197,47 @@ class SearchFile:
         uses, time_us = weight or (0, 0)
         return SearchHit(ranked[0], KINDS.index(kind), -uses, -(time_us or 0), name, column, "", None, ranked[1])
 
-    def _like(self, term: str, stored: Iterable[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
+    def _most_similar(self, term: str, stored: Iterable[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
         """Yield the things whose whole names are most similar to a term, because a typo may join or split words."""
         for kind in stored:
             rows = self.sql.execute(
-                "SELECT DISTINCT last FROM things WHERE kind = ? LIMIT ?", (kind, _COMPARED)
+                "SELECT DISTINCT last FROM search_entries WHERE kind = ? LIMIT ?", (kind, _COMPARED)
             ).fetchall()
-            self._cut = self._cut or len(rows) == _COMPARED
+            self._truncated = self._truncated or len(rows) == _COMPARED
             for place, last in enumerate(nearest(term, (last for (last,) in rows)), 1):
-                ids = list(self._each("SELECT id FROM things WHERE kind = ? AND last = ?", kind, last))
+                ids = list(self._each("SELECT id FROM search_entries WHERE kind = ? AND last = ?", kind, last))
                 yield from self._hits(ids, (last,), kinds, below=_SIMILAR + place)
 
     def _refresh(self) -> None:
         version = self.sql.execute("PRAGMA data_version").fetchone()[0]
-        if version == self._seen:
+        if version == self._data_version:
             return
         self._names.refresh()
         self._naming.refresh()
         rows = self.sql.execute("SELECT id, word FROM vocabulary WHERE id > ?", (self._newest_word,)).fetchall()
         self._vocabulary.add(word for _, word in rows)
         self._newest_word = max((number for number, _ in rows), default=self._newest_word)
-        self._seen = version
+        self._data_version = version
 
-    def _gathered(self, terms: Sequence[str], kind: str) -> set[int]:
+    def _limited_ids(self, terms: Sequence[str], kind: str) -> set[int]:
         found: set[int] = set()
         for number in self._ids(terms, kind):
             found.add(number)
-            if len(found) == LOOKED_AT:
-                self._cut = True
+            if len(found) == SCAN_LIMIT:
+                self._truncated = True
                 break
         return found
 
     def _ids(self, terms: Sequence[str], kind: str) -> Iterator[int]:
         """Yield the ids of possible hits, better matches first. Ids may repeat."""
-        first, last = terms[0], last_of(terms[0])
+        first, last = terms[0], last_part(terms[0])
         if len(terms) == 1:
-            yield from self._each("SELECT id FROM things WHERE kind = ? AND last = ?", kind, last)
-            between = "SELECT id FROM things WHERE kind = ? AND last > ? AND last < ?"
+            yield from self._each("SELECT id FROM search_entries WHERE kind = ? AND last = ?", kind, last)
+            between = "SELECT id FROM search_entries WHERE kind = ? AND last > ? AND last < ?"
             yield from self._each(between, kind, last, last + _LAST_CHARACTER)
         long = [term for term in terms if len(term) >= _TRIGRAM]
         if len(terms) == 1 or not long:
-            word = "SELECT thing FROM words WHERE kind = ? AND word >= ? AND word < ?"
+            word = "SELECT thing FROM search_words WHERE kind = ? AND word >= ? AND word < ?"
             yield from self._each(word, kind, first, first + _LAST_CHARACTER)
         if long:
             yield from self._with(kind, " AND ".join(map(_phrase, long)))
@@ -197,23 +249,24 @@ class SearchFile:
 
     def _with(self, kind: str, phrases: str) -> Iterator[int]:
         query = "SELECT rowid FROM trigrams WHERE trigrams MATCH ? AND rowid BETWEEN ? AND ?"
-        return self._each(query, phrases, *numbers_of(kind))
+        return self._each(query, phrases, *id_range(kind))
 
     def _inside(self, kind: str, dataset: str, terms: Sequence[str]) -> Iterator[int]:
         """Yield the columns or tags whose names contain one of the terms, of datasets whose names contain `dataset`."""
         if kind not in ("column", "tag") or not terms:
             return iter(())
         datasets = list(self._with("dataset", _phrase(dataset)))
-        called = " OR ".join(["instr(lower(own), ?)"] * len(terms))
+        called = " OR ".join(["instr(lower(text), ?)"] * len(terms))
         query = (
-            f"SELECT id FROM things WHERE name IN (SELECT name FROM things WHERE id IN ({marks(datasets)})) "
+            "SELECT id FROM search_entries WHERE name IN (SELECT name FROM search_entries "
+            f"WHERE id IN ({marks(datasets)})) "
             f"AND kind = ? AND ({called})"
         )
         return self._each(query, *datasets, kind, *terms)
 
     def _each(self, query: str, *values: str | int) -> Iterator[int]:
-        rows = self.sql.execute(f"{query} LIMIT {LOOKED_AT}", values).fetchall()
-        self._cut = self._cut or len(rows) == LOOKED_AT
+        rows = self.sql.execute(f"{query} LIMIT {SCAN_LIMIT}", values).fetchall()
+        self._truncated = self._truncated or len(rows) == SCAN_LIMIT
         return (number for (number,) in rows)
 
     def _corrected(self, terms: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -272,9 +325,9 @@ def _descriptions(facet: str, text: str) -> Iterator[tuple[str, str]]:
         return
     fields = value.get("fields") if isinstance(value, dict) else None
     for field in fields if isinstance(fields, list) else ():
-        column, said = text_at(field, "name"), text_at(field, "description")
-        if column and said:
-            yield column, said
+        column, description = text_at(field, "name"), text_at(field, "description")
+        if column and description:
+            yield column, description
 
 
 def _phrase(term: str) -> str:
@@ -297,8 +350,8 @@ def rank(term: str, own: str, last: str, parent: str) -> int | None:
     parent = parent.casefold()
     if term in parent:
         return _PARENT
-    whole, asked = f"{parent}/{folded}".replace(".", "/"), term.replace(".", "/")
-    return None if asked not in whole else 0 if whole.endswith(f"/{asked}") or whole == asked else 3
+    whole, wanted = f"{parent}/{folded}".replace(".", "/"), term.replace(".", "/")
+    return None if wanted not in whole else 0 if whole.endswith(f"/{wanted}") or whole == wanted else 3
 
 
 def _begins_word(term: str, own: str, folded: str) -> bool:

@@ -11,13 +11,12 @@ from headwater.common.errors import IndexUnreadable
 from headwater.common.garbage_collection import gc_paused
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.turns import Turns
 from headwater.index.rules_files import RulesFiles
-from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import open_for_reading
+from headwater.index.stored.events import RunFactsTable
+from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.progress import read_progress
-from headwater.index.stored.run_facts_table import RunFactsTable
-from headwater.index.stored.run_numbers import RunNumbers
+from headwater.index.stored.schemas import SqliteContents
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.origins import ORIGINS
 from headwater.lineage.names.dataset_history import EVER_US
@@ -29,12 +28,34 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 
+
+class FairLock:
+    """A lock that goes to a waiting thread before the thread that has just released it.
+
+    Long work in pieces thus lets waiting threads in between two pieces.
+    """
+
+    def __init__(self) -> None:
+        self._next, self._held = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._next:
+            self._held.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._held.release()
+
+    def has_waiter(self) -> bool:
+        """Return whether a thread is waiting for the lock."""
+        return self._next.locked()
+
+
 T = TypeVar("T")
 
-_PAST_KEPT = 2
+_MAX_PAST = 2
 
 
-class RulesInForce(NamedTuple):
+class ActiveRules(NamedTuple):
     """The user's rules. indexed: the index that questions read was built with these name rules and this code."""
 
     rules: UserRules
@@ -52,17 +73,17 @@ class ViewOpener:
     def __init__(self, home: IndexHome, rules: RulesFiles):
         self._home = home
         self._rules_files = rules
-        self._lock = Turns()
+        self._lock = FairLock()
         self._live: LiveGraph | None = None
         self._opened: tuple[Published, str] | None = None
         self._past_lock = threading.Lock()
         self._past: OrderedDict[tuple[object, ...], SnapshotOfFacts] = OrderedDict()
 
-    def rules(self) -> RulesInForce:
+    def rules(self) -> ActiveRules:
         """Return the active rules and the problems in the user's files."""
         with self._lock:
             rules = self._rules_files.current()
-            return RulesInForce(
+            return ActiveRules(
                 rules, self._rules_files.problems, self._home.is_current(self._home.path_for(rules.names))
             )
 
@@ -107,9 +128,7 @@ class ViewOpener:
             time_us = EVER_US if at_us is None else at_us
             bound = naming.bound(name, time_us)
             found = naming.resolve(name, time_us).plain
-            steps = (
-                [Step("binding", "a symlink facet says so, newest up to then", name, bound)] if bound != name else []
-            )
+            steps = [Step("binding", "the newest symlink facet up to this time", name, bound)] if bound != name else []
             return [*steps, Step("rename", "it was renamed later", bound, found)] if found != bound else steps
 
     @contextmanager
@@ -127,7 +146,7 @@ class ViewOpener:
                 raise
             finally:
                 if self._live is not None:
-                    self._live.rest()
+                    self._live.end_read()
 
     def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
         wanted = (
@@ -136,7 +155,7 @@ class ViewOpener:
         )
         if self._live is None or self._opened != wanted:
             self._close()
-            published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules), rules))
+            published, live = self._home.open_current(lambda path: LiveGraph(path, partial(remasked, rules), rules))
             self._live, self._opened = live, (published, wanted[1])
             return live, published
         return self._live, wanted[0]
@@ -154,7 +173,7 @@ class ViewOpener:
         key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.infers)
         found = self._past.get(key)
         if found is None:
-            published, sql = self._home.opened(open_for_reading)
+            published, sql = self._home.open_current(open_for_reading)
             with closing(sql), self._home.reading(published):
                 facts = RunFactsTable(sql, RunNumbers(sql)).until(
                     EVER_US if as_of.as_of_us is None else as_of.as_of_us,
@@ -165,7 +184,7 @@ class ViewOpener:
                     facts, SqliteContents(sql), partial(remasked, rules), rules, until_us=as_of.as_of_us
                 )
                 found.removed_before_us = removed_before_us
-            while len(self._past) > _PAST_KEPT:
+            while len(self._past) > _MAX_PAST:
                 self._past.popitem(last=False)
         self._past.move_to_end(key)
         return found, rules

@@ -1,1 +1,1 @@
-"""The tables of the index file, one module for each table or group of tables."""
+"""The tables of the index file, one module for each topic."""

@@ -12,15 +12,13 @@ import msgspec
 from headwater.common.errors import LakeUnavailable, NotBuilt, WrongSetting
 from headwater.common.resources import close_on_error
 from headwater.common.storage_faults import explain
-from headwater.index.stored.catalog_tables import CATALOG
-from headwater.index.stored.damage import is_damage
-from headwater.index.stored.older_file import show_todays_tables
-from headwater.index.stored.page_sums import SUFFIX, check_pages, expect_copying
+from headwater.index.stored.integrity import SUFFIX, check_pages, is_damage, mark_wal_pages
+from headwater.index.stored.older_file import create_current_views
 from headwater.lineage.rules.rule_code import code_hash
 
 log = logging.getLogger(__name__)
 
-FORMAT = 18
+FORMAT = 19
 OLDEST = 5
 """The oldest format that can be read. Such a file answers questions until a file of the current format is built."""
 
@@ -41,17 +39,17 @@ CREATE TABLE names(
   UNIQUE(namespace, name, generation));
 CREATE TABLE contents(hash TEXT, kind TEXT, value BLOB NOT NULL, PRIMARY KEY(hash, kind)) WITHOUT ROWID;
 CREATE TABLE run_keys(id INTEGER PRIMARY KEY, key TEXT UNIQUE);
-CREATE TABLE mentions(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
-CREATE TABLE sayings(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
-CREATE TABLE parts(
-  run INTEGER, event BLOB, saying INTEGER, versions BLOB, time_us INTEGER, received_us INTEGER, execution INTEGER,
-  parent INTEGER, place INTEGER, sequence INTEGER, told INTEGER, nominal_us INTEGER, PRIMARY KEY(run, event))
+CREATE TABLE dataset_uses(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
+CREATE TABLE event_contents(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
+CREATE TABLE event_facts(
+  run INTEGER, event BLOB, content INTEGER, versions BLOB, time_us INTEGER, received_us INTEGER, execution INTEGER,
+  parent INTEGER, place INTEGER, sequence INTEGER, facet_names INTEGER, nominal_us INTEGER, PRIMARY KEY(run, event))
   WITHOUT ROWID;
 CREATE TABLE periods(run INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
 CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution INTEGER, parent INTEGER, state TEXT,
-  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB,
+  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, datasets BLOB,
   producer INTEGER, completed INTEGER, sent_job INTEGER);
 CREATE INDEX runs_sent_job ON runs(sent_job) WHERE sent_job IS NOT NULL;
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
@@ -59,29 +57,29 @@ CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
 CREATE INDEX runs_of_parent ON runs(parent) WHERE parent IS NOT NULL;
 CREATE INDEX runs_open ON runs(time_us) WHERE state = 'RUNNING';
-CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
-CREATE INDEX groups_of_output ON groups(output);
-CREATE TABLE votes(
-  run INTEGER, grp INTEGER, time_us INTEGER, tie TEXT, execution INTEGER, started_us INTEGER, last_us INTEGER,
-  weight INTEGER, landed INTEGER, rewrites INTEGER, period_us INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
-  WITHOUT ROWID;
-CREATE INDEX votes_newest ON votes(grp, weight, time_us);
-CREATE INDEX votes_period ON votes(grp, weight, period_us);
-CREATE INDEX votes_of_execution ON votes(execution, grp, edge_set);
-CREATE INDEX votes_of_set ON votes(edge_set, time_us);
-CREATE INDEX votes_rewrite ON votes(grp, rewrites, started_us) WHERE rewrites;
+CREATE TABLE job_outputs(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTEGER, UNIQUE(layer, job, output));
+CREATE INDEX job_outputs_of_output ON job_outputs(output);
+CREATE TABLE candidates(
+  run INTEGER, job_output INTEGER, time_us INTEGER, tie TEXT, execution INTEGER, started_us INTEGER, last_us INTEGER,
+  weight INTEGER, rows_confirmed INTEGER, rewrites INTEGER, period_us INTEGER, edge_set INTEGER,
+  PRIMARY KEY(run, job_output)) WITHOUT ROWID;
+CREATE INDEX candidates_newest ON candidates(job_output, weight, time_us);
+CREATE INDEX candidates_period ON candidates(job_output, weight, period_us);
+CREATE INDEX candidates_of_execution ON candidates(execution, job_output, edge_set);
+CREATE INDEX candidates_of_set ON candidates(edge_set, time_us);
+CREATE INDEX candidates_rewrite ON candidates(job_output, rewrites, started_us) WHERE rewrites;
 CREATE TABLE edge_sets(
-  number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
+  number INTEGER PRIMARY KEY, job_output INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
   reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
-  asks INTEGER NOT NULL DEFAULT 0, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
+  asks INTEGER NOT NULL DEFAULT 0, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(job_output, digest));
 CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL, inputs INTEGER, read_set INTEGER);
 CREATE INDEX edges_of_reads ON edges(read_set);
 CREATE INDEX edges_of_inputs ON edges(inputs) WHERE inputs IS NOT NULL;
 CREATE TABLE input_lists(id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, value BLOB NOT NULL);
 CREATE TABLE read_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
-CREATE INDEX edge_sets_asking ON edge_sets(grp) WHERE asks;
+CREATE INDEX edge_sets_explainable ON edge_sets(job_output) WHERE asks;
 CREATE TABLE rewrites(
   output INTEGER PRIMARY KEY, started_us INTEGER, ended_us INTEGER, whole_started_us INTEGER, whole_ended_us INTEGER,
   generation INTEGER NOT NULL DEFAULT 0);
@@ -90,39 +88,88 @@ CREATE TABLE commit_proofs(name INTEGER, is_whole INTEGER, run_id TEXT, PRIMARY 
   WITHOUT ROWID;
 CREATE TABLE removed_events(id INTEGER PRIMARY KEY, before_us INTEGER NOT NULL);
 CREATE TABLE newest_event(id INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
-CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;
+CREATE INDEX edge_sets_unreported ON edge_sets(generation) WHERE runs = 0;
 CREATE TABLE reads(name INTEGER, read_set INTEGER, PRIMARY KEY(name, read_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
-CREATE TABLE seen(
+CREATE TABLE schema_mentions(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
   authority INTEGER, PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema, authority)) WITHOUT ROWID;
-CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
-CREATE TABLE lenders(name INTEGER PRIMARY KEY);
-CREATE TABLE parted(name INTEGER PRIMARY KEY);
+CREATE TABLE complete_schema_mentions(name INTEGER PRIMARY KEY);
+CREATE TABLE schema_sources(name INTEGER PRIMARY KEY);
+CREATE TABLE partitioned_names(name INTEGER PRIMARY KEY);
 CREATE TABLE bindings(
   id INTEGER PRIMARY KEY, alias INTEGER, time_us INTEGER, location INTEGER, UNIQUE(alias, time_us, location));
-CREATE TABLE lives(
+CREATE TABLE dataset_changes(
   id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, time_us INTEGER, location INTEGER, renamed INTEGER, written INTEGER);
-CREATE INDEX lives_of_run ON lives(run, written);
+CREATE INDEX dataset_changes_of_run ON dataset_changes(run, written);
 CREATE TABLE tags(
   name INTEGER, producer TEXT, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER,
   value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;
 CREATE TABLE datasets(
-  name INTEGER PRIMARY KEY, schema TEXT, nests INTEGER NOT NULL DEFAULT 0, shown TEXT,
+  name INTEGER PRIMARY KEY, schema TEXT, nests INTEGER NOT NULL DEFAULT 0, shown_schema TEXT,
   dropped INTEGER NOT NULL DEFAULT 0, spellings TEXT,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX datasets_changed ON datasets(generation);
-CREATE TABLE things(
+CREATE TABLE search_entries(
   id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name INTEGER NOT NULL, part TEXT NOT NULL, owner TEXT NOT NULL,
-  own TEXT NOT NULL, parent TEXT NOT NULL, last TEXT NOT NULL, UNIQUE(name, kind, owner, part, own));
-CREATE INDEX things_last ON things(kind, last);
-CREATE TABLE words(kind TEXT, word TEXT, thing INTEGER, PRIMARY KEY(kind, word, thing)) WITHOUT ROWID;
+  text TEXT NOT NULL, parent TEXT NOT NULL, last TEXT NOT NULL, UNIQUE(name, kind, owner, part, text));
+CREATE INDEX search_entries_last ON search_entries(kind, last);
+CREATE TABLE search_words(kind TEXT, word TEXT, thing INTEGER, PRIMARY KEY(kind, word, thing)) WITHOUT ROWID;
 CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, word TEXT UNIQUE);
-CREATE TABLE weights(name INTEGER, kind TEXT, uses INTEGER NOT NULL, time_us INTEGER, PRIMARY KEY(name, kind))
+CREATE TABLE search_weights(name INTEGER, kind TEXT, uses INTEGER NOT NULL, time_us INTEGER, PRIMARY KEY(name, kind))
   WITHOUT ROWID;
 CREATE TABLE feed(
   id INTEGER PRIMARY KEY AUTOINCREMENT, generation INTEGER NOT NULL, kind TEXT NOT NULL, number INTEGER, value BLOB);
-CREATE VIRTUAL TABLE trigrams USING fts5(own, content='', columnsize=0, tokenize='trigram');
+CREATE VIRTUAL TABLE trigrams USING fts5(text, content='', columnsize=0, tokenize='trigram');
+"""
+
+CATALOG = """
+CREATE TABLE partitions(id INTEGER PRIMARY KEY, log TEXT, incarnation TEXT, part TEXT, UNIQUE(log, incarnation, part));
+CREATE TABLE run_events(time_us INTEGER, place INTEGER, sequence INTEGER, PRIMARY KEY(time_us, place, sequence))
+  WITHOUT ROWID;
+CREATE TABLE quarters(quarter INTEGER, type TEXT, events INTEGER, PRIMARY KEY(quarter, type)) WITHOUT ROWID;
+CREATE TABLE entities(
+  kind INTEGER, name INTEGER, first_us INTEGER, last_us INTEGER, generation INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, name)) WITHOUT ROWID;
+CREATE INDEX entities_changed ON entities(generation);
+CREATE INDEX entities_newest ON entities(kind, last_us);
+CREATE INDEX entities_first ON entities(kind, first_us);
+CREATE TABLE namespaces(name TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
+CREATE TABLE jobs(
+  key INTEGER PRIMARY KEY, display_name INTEGER, newest INTEGER, state TEXT, parent INTEGER, parent_order TEXT,
+  is_parent INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX jobs_display_name ON jobs(display_name);
+CREATE INDEX jobs_state ON jobs(state);
+CREATE TABLE nominal_times(run INTEGER PRIMARY KEY, event_order BLOB, start_us INTEGER, end_us INTEGER);
+CREATE TABLE run_facets(run INTEGER PRIMARY KEY, job INTEGER, time_us INTEGER, value BLOB);
+CREATE INDEX run_facets_of_job ON run_facets(job, time_us);
+CREATE TABLE versions(
+  kind INTEGER, name INTEGER, version BLOB, value BLOB, runs INTEGER, first_us INTEGER, last_us INTEGER, run TEXT,
+  PRIMARY KEY(kind, name, version)) WITHOUT ROWID;
+CREATE INDEX versions_newest ON versions(kind, name, last_us);
+CREATE TABLE facet_texts(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value TEXT NOT NULL);
+CREATE TABLE facet_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, schema TEXT, value BLOB NOT NULL);
+CREATE TABLE facet_set_uses(
+  kind INTEGER, name INTEGER, facet_set INTEGER, first_us INTEGER, last_us INTEGER, event_order TEXT,
+  PRIMARY KEY(kind, name, facet_set)) WITHOUT ROWID;
+CREATE INDEX facet_set_uses_newest ON facet_set_uses(kind, name, event_order);
+CREATE TABLE newest_facets(
+  kind INTEGER, name INTEGER, facet TEXT, event_order TEXT, value, PRIMARY KEY(kind, name, facet)) WITHOUT ROWID;
+CREATE TABLE data_sources(name TEXT PRIMARY KEY, uri TEXT, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
+CREATE TABLE tag_names(name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE changes(
+  name INTEGER, mark TEXT, detail TEXT, event_order TEXT, time_us INTEGER, value TEXT,
+  generation INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(name, mark, detail)) WITHOUT ROWID;
+CREATE INDEX changes_made ON changes(generation);
+"""
+
+DELETED_JOB, DELETED_NAMESPACE = "JOB", "NAMESPACE"
+"""Values of `detail` for the mark `deleted`. They are needed because a dataset can have the name of a job."""
+
+DATASET, JOB, COUNTED = 0, 1, 2
+"""Kinds of entities. Datasets have their names as sent, jobs their keys; in facet tables, jobs have display names.
+
+The facet tables also use COUNTED: input facets, that is, what a run counted in a dataset that it read.
 """
 
 
@@ -134,7 +181,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         check_pages(path)
-        expect_copying(path)
+        mark_wal_pages(path)
         with close_on_error(_connect(path)) as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
                 return connection
@@ -142,7 +189,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise LakeUnavailable(f"Cannot open the index {path}: {explain(error, 'data')}") from error
-        log.warning("The index file %s is damaged (%s). It is built again from the lake.", path.name, error)
+        log.warning("The index file %s is damaged (%s). It is rebuilt from the lake.", path.name, error)
     remove(path)
     try:
         with close_on_error(_connect(path)) as connection:
@@ -154,7 +201,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
             raise
         raise WrongSetting(
             f"The SQLite {sqlite3.sqlite_version} of this Python cannot search ({error}). "
-            "Use a Python whose SQLite is 3.34 or newer and has FTS5, as those of python.org and Debian."
+            "Use a Python with SQLite 3.34 or newer that has FTS5, such as those of python.org and Debian."
         ) from error
     return connection
 
@@ -171,7 +218,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         with close_on_error(connection):
             if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
                 if connection.execute("PRAGMA application_id").fetchone()[0] != code_of_rules():
-                    show_todays_tables(connection, SCHEMA + CATALOG)
+                    create_current_views(connection, SCHEMA + CATALOG)
                 return connection
         connection.close()
     except sqlite3.Error as error:

@@ -1,7 +1,7 @@
 """Read a file of older rules as if it had the current tables. It answers questions until its successor is built."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from functools import cache
 
@@ -15,12 +15,11 @@ _NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 OF_OLDER = {
     ("edge_sets", "reading"): "live OR latest",
     ("edge_sets", "accounted"): "explained",
-    ("votes", "weight"): "carries + 1",
-    ("votes", "period_us"): "time_us",
-    ("votes", "started_us"): "time_us",
-    ("votes", "last_us"): "time_us",
-    ("parts", "saying"): "value",
-    ("seen", "authority"): str(COMPLETE),  # older rules took each list for complete
+    ("candidates", "weight"): "carries + 1",
+    ("candidates", "period_us"): "time_us",
+    ("candidates", "started_us"): "time_us",
+    ("candidates", "last_us"): "time_us",
+    ("schema_mentions", "authority"): str(COMPLETE),  # older rules took each list for complete
     ("bindings", "id"): "row_number() OVER (ORDER BY time_us)",
     ("edges", "read_set"): "edge_set",
     ("jobs", "newest"): (
@@ -30,30 +29,73 @@ OF_OLDER = {
 }
 """(table, column) → SQL expression that replaces the column in an older file."""
 
+RENAMED_TABLES = {
+    "candidates": "votes",
+    "job_outputs": "groups",
+    "event_contents": "sayings",
+    "dataset_uses": "mentions",
+    "event_facts": "parts",
+    "schema_sources": "lenders",
+    "partitioned_names": "parted",
+    "schema_mentions": "seen",
+    "complete_schema_mentions": "seen_whole",
+    "dataset_changes": "lives",
+    "run_events": "happened",
+    "partitions": "places",
+    "facet_set_uses": "described",
+    "search_entries": "things",
+    "search_words": "words",
+    "search_weights": "weights",
+}
+"""Table → its name before format 19."""
+
+RENAMED_COLUMNS = {
+    ("candidates", "job_output"): ("grp",),
+    ("candidates", "rows_confirmed"): ("landed",),
+    ("edge_sets", "job_output"): ("grp",),
+    ("event_facts", "content"): ("saying", "value"),
+    ("event_facts", "facet_names"): ("told",),
+    ("runs", "datasets"): ("said",),
+    ("search_entries", "text"): ("own",),
+    ("jobs", "display_name"): ("shown",),
+    ("jobs", "is_parent"): ("named",),
+    ("datasets", "shown_schema"): ("shown",),
+}
+"""(table, column) → its older names, newest first."""
+
 TABLES_OF_OLDER = {"run_keys": ("runs", "SELECT run AS id, run AS key FROM main.runs")}
 """Table → the table that replaces it in an older file, and the SELECT. Before format 8, runs had no numbers."""
 
 
-def show_todays_tables(connection: sqlite3.Connection, schema: str) -> None:
+def create_current_views(connection: sqlite3.Connection, schema: str) -> None:
     """Create temporary views that give this connection the current tables.
 
     Missing columns have their defaults, and missing tables are empty. The file itself does not change.
     """
     for table, columns in _tables(schema).items():
-        there = {name for name, _ in _columns(connection, table)}
-        if there >= {name for name, _ in columns}:
+        origin, stored = table, {name for name, _ in _columns(connection, table)}
+        if not stored and table in RENAMED_TABLES:
+            origin = RENAMED_TABLES[table]
+            stored = {name for name, _ in _columns(connection, origin)}
+        if origin == table and stored >= {name for name, _ in columns}:
             continue
-        shown = ", ".join(
-            name if name in there else f"{OF_OLDER.get((table, name), default)} AS {name}" for name, default in columns
-        )
-        if there:
-            origin = f"{_rowid(connection, table)} FROM main.{table}"
-            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {shown}{origin}")
+        shown = ", ".join(_shown(table, column, stored) for column in columns)
+        if stored:
+            rows = f"SELECT {shown}{_rowid(connection, origin)} FROM main.{origin}"
         else:
-            origin, instead = TABLES_OF_OLDER.get(table, ("", ""))
-            nothing = f"SELECT {shown}, 0 AS rowid WHERE false"
-            rows = instead if origin and any(_columns(connection, origin)) else nothing
-            connection.execute(f"CREATE TEMP VIEW {table} AS {rows}")
+            replaced, rows = TABLES_OF_OLDER.get(table, ("", ""))
+            if not replaced or not any(_columns(connection, replaced)):
+                rows = f"SELECT {shown}, 0 AS rowid WHERE false"
+        connection.execute(f"CREATE TEMP VIEW {table} AS {rows}")
+
+
+def _shown(table: str, column: Column, stored: Collection[str]) -> str:
+    """Return the SELECT expression for a current column. stored: the columns of the table in the file."""
+    name, default = column
+    if name in stored:
+        return name
+    older = (each for each in RENAMED_COLUMNS.get((table, name), ()) if each in stored)
+    return f"{next(older, OF_OLDER.get((table, name), default))} AS {name}"
 
 
 @cache

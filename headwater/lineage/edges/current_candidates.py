@@ -62,14 +62,14 @@ ATTEMPTED = "attempted"
 SILENT, OPAQUE, INFERRED, CARRIES = WEIGHTS = range(4)
 
 
-class Standing(NamedTuple, Generic[T]):
+class CountedCandidates(NamedTuple, Generic[T]):
     """The candidates of a job output that count, and those of its newest execution, whatever these carry."""
 
     live: list[Candidate[T]]
     latest: list[Candidate[T]]
 
 
-def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Standing[T]:
+def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> CountedCandidates[T]:
     """Return the candidates of a job output that count (rules 6.2 to 6.4, 6.10).
 
     The newest execution with column lineage counts, else the newest execution. Executions that report column lineage
@@ -79,17 +79,17 @@ def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Stand
     """
     if job_output.layer == ATTEMPTED:
         newest_of = {candidate.lineage: candidate for candidate in sorted(candidates, key=newness)}
-        return Standing([], list(newest_of.values()))
+        return CountedCandidates([], list(newest_of.values()))
     if job_output.layer != "observed":
         newest = _of_newest(candidates, candidates)
-        return Standing(newest, newest)
+        return CountedCandidates(newest, newest)
     speaking = [candidate for candidate in candidates if candidate.weight > SILENT] or candidates
     heaviest = max((candidate.weight for candidate in speaking), default=SILENT)
     strongest = [candidate for candidate in speaking if candidate.weight == heaviest]
     live, latest = _of_newest(strongest, speaking), _of_newest(speaking, speaking)
     if latest and latest[0].execution != live[0].execution:
-        return Standing([*live, *latest], latest)
-    return Standing(live, latest)
+        return CountedCandidates([*live, *latest], latest)
+    return CountedCandidates(live, latest)
 
 
 def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]]) -> list[Candidate[T]]:

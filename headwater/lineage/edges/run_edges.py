@@ -180,7 +180,7 @@ class EdgeRules(NamedTuple):
     schema_at: SchemaAt
 
 
-def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
+def output_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     """Return the lineage of a run, one item for each output and each target of its `lineage` facets.
 
     A run that did not complete has none.
@@ -188,7 +188,7 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     return _contributions(run, rules) if run.makes_edges else []
 
 
-def attempted_contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
+def attempted_output_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     """Return the lineage of a run or attempt that did not complete (rule 6.10); empty if it completed."""
     return [] if run.makes_edges else [replace(each, attempt=run.state) for each in _contributions(run, rules)]
 

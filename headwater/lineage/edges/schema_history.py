@@ -13,8 +13,8 @@ from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
-from headwater.lineage.runs.weighed import Weighed
 
 _BEFORE = 1 << 30
 
@@ -140,7 +140,7 @@ class JoinedSchemas:
 
     def __init__(self, contents: Contents):
         self._contents = contents
-        self._found: Weighed[tuple[str, ...], str] = Weighed()
+        self._found: BoundedCache[tuple[str, ...], str] = BoundedCache()
 
     def joined(self, known: KnownLists) -> str | None:
         """Return the hash of the joined lists; None without a list."""

@@ -15,7 +15,7 @@ from headwater.lineage.names.name_patterns import Pattern, first_fit
 from headwater.lineage.names.name_places import Links, OneLake, link_source
 from headwater.lineage.names.name_rules_text import STAGES, NameFile, NameRule, read_name_rules
 from headwater.lineage.rules.rule_code import code_hash
-from headwater.lineage.runs.weighed import Weighed
+from headwater.lineage.runs.bounded_cache import BoundedCache
 
 _ROUNDS = 8
 _REMEMBERED_LENGTH = 1000
@@ -58,8 +58,8 @@ class NameRules:
         of_name = [rule for rule in rules if not rule.asks_event]
         self._stages = tuple(tuple(rule for rule in of_name if rule.stage == stage) for stage in STAGES)
         self._by_scheme: dict[str, _Candidates] = {}
-        self._by_namespace: Weighed[str, _Fitting] = Weighed()
-        self._memo: Weighed[tuple[str, str], Name] = Weighed()
+        self._by_namespace: BoundedCache[str, _Fitting] = BoundedCache()
+        self._memo: BoundedCache[tuple[str, str], Name] = BoundedCache()
         self._operations = dict(OPERATIONS)
         self.of_events = EventRules((rule for rule in rules if rule.asks_event), self.canonical)
         self._place(rows)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.names.name_operations import OPERATIONS
 from headwater.lineage.names.name_rules_text import NameRule
-from headwater.lineage.runs.weighed import Weighed
+from headwater.lineage.runs.bounded_cache import BoundedCache
 
 _UNKNOWN = "depends on the event; give --producer and --job-namespace to see the name"
 
@@ -20,7 +20,7 @@ class EventRules:
         """rules: in order; canonical: returns the form of a name by all other rules."""
         self.rules = tuple(rules)
         self._canonical = canonical
-        self._memo: Weighed[tuple[Name, str, str], Name] = Weighed()
+        self._memo: BoundedCache[tuple[Name, str, str], Name] = BoundedCache()
 
     def concern(self, name: Name) -> bool:
         """Tell whether a rule can fit a canonical name in some event."""

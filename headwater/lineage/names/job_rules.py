@@ -7,7 +7,7 @@ from importlib.resources import files
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.names.job_operations import JOB_OPERATIONS, without_folded_output
 from headwater.lineage.names.name_rules_text import NameRule, read_job_rules
-from headwater.lineage.runs.weighed import Weighed
+from headwater.lineage.runs.bounded_cache import BoundedCache
 
 JOBS = "jobs.yaml"
 _ROUNDS = 8
@@ -32,7 +32,7 @@ class JobRules:
         self.rules = [rule for file in own for rule in file.rules] + [*_shipped()]
         self.renamed = {former: job for file in reversed(own) for former, job in reversed(file.renamed)}
         self._canonical = canonical
-        self._memo: Weighed[Name, Name] = Weighed()
+        self._memo: BoundedCache[Name, Name] = BoundedCache()
         self.retired = {self.canonical(job): time_us for file in own for job, time_us in file.retired}
         """The time in microseconds since which `jobs.yaml` declares a job as retired, by canonical name."""
 

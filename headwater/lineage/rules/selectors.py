@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.weighed import Weighed
+from headwater.lineage.runs.bounded_cache import BoundedCache
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Selected(Generic[T]):
         """rules: in order; canonical: returns the canonical form of a name."""
         self._exact: defaultdict[Name, list[tuple[int, T]]] = defaultdict(list)
         self._globs: list[tuple[int, Selector, T]] = []
-        self._memo: Weighed[tuple[str, str], tuple[T, ...]] = Weighed()
+        self._memo: BoundedCache[tuple[str, str], tuple[T, ...]] = BoundedCache()
         for number, (selector, rule) in enumerate(rules):
             exact = selector.exact()
             if exact is None:

@@ -39,7 +39,9 @@ class ChangedRuns(Protocol[Runs]):
         """
 
 
-def concerned(batch: ChangedRuns[Runs], naming: Naming, runs: Runs, links: Iterable[tuple[Name, LocationAt]]) -> Runs:
+def affected_runs(
+    batch: ChangedRuns[Runs], naming: Naming, runs: Runs, links: Iterable[tuple[Name, LocationAt]]
+) -> Runs:
     """Update the meaning of names by a batch, and return every run that the batch may change.
 
     runs: those with events in the batch; links: (name, its location from a time on) for each symlink in the batch.

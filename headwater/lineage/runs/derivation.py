@@ -10,7 +10,7 @@ from headwater.lineage.edges.schema_history import Schemas, SeenSchema, SeenSche
 from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming, links_of
-from headwater.lineage.runs.changed_runs import concerned
+from headwater.lineage.runs.changed_runs import affected_runs
 from headwater.lineage.runs.long_runs import FewFacts
 from headwater.lineage.runs.merged_run import sent_changes, sent_writes
 from headwater.lineage.runs.recurring_runs import ShapeMemo
@@ -30,7 +30,7 @@ class Store(SeenSchemas, Protocol):
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
 
-    def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+    def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return the facts of these runs that are needed to derive them: `FewFacts` for a run of many events."""
 
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
@@ -40,7 +40,7 @@ class Store(SeenSchemas, Protocol):
         count.
         """
 
-    def lends(self, dataset: Name) -> bool:
+    def is_schema_source(self, dataset: Name) -> bool:
         """Tell whether a run took columns of this dataset from schemas of other runs."""
 
     def new_parts(self) -> Set[Name]:
@@ -59,13 +59,13 @@ class Store(SeenSchemas, Protocol):
 class Derivation:
     """Updates a store by new facts. The result does not depend on the order of the facts.
 
-    looked_at: datasets whose newest schema the last batch may have changed.
+    checked_datasets: datasets whose newest schema the last batch may have changed.
     """
 
     def __init__(self, store: Store, contents: Contents, naming: Naming):
         """naming: the meaning of names by the facts in the store."""
         self.naming = naming
-        self.looked_at: set[Name] = set()
+        self.checked_datasets: set[Name] = set()
         self.schemas = Schemas(contents, store, naming)
         self._store = store
         self._fresh: Sequence[RunFacts] = ()
@@ -81,7 +81,9 @@ class Derivation:
         self._fresh = self._store.add(facts)
         linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
         links = (link for fact in linked for link in links_of(fact))
-        runs = concerned(self, self.naming, self._store.enough({fact.run_key for fact in self._fresh}), links)
+        runs = affected_runs(
+            self, self.naming, self._store.deciding_facts({fact.run_key for fact in self._fresh}), links
+        )
         runs = self._with(runs, self._store.dated_anew())
         return self._store.put(
             [
@@ -124,25 +126,31 @@ class Derivation:
     def see(self, runs: Runs, moved: Set[Span]) -> Runs:
         """Learn the schemas of the new facts, and return runs, extended by those whose columns they may change."""
         meant = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
-        looked_at = self.looked_at = meant | self.naming.generations.taken_back()
+        checked_datasets = self.checked_datasets = meant | self.naming.generations.taken_back()
         found: set[str] = set()
         if moved:
             names = self.naming.names_of_any(meant) | {span.name for span in moved}
             self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
-            self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
-            found.update(self._borrowers(Span(dataset) for dataset in looked_at if self._store.lends(dataset)))
+            self.schemas.forget({dataset for dataset in checked_datasets if dataset.generation in runs})
+            found.update(
+                self._users_of_schemas(
+                    Span(dataset) for dataset in checked_datasets if self._store.is_schema_source(dataset)
+                )
+            )
         if parted := self.schemas.part(self._store.new_parts()):
-            looked_at |= parted
-            found.update(self._borrowers(Span(dataset) for dataset in parted if self._store.lends(dataset)))
+            checked_datasets |= parted
+            found.update(
+                self._users_of_schemas(Span(dataset) for dataset in parted if self._store.is_schema_source(dataset))
+            )
         uses: dict[Name, list[SeenSchema]] = {}
         for fact in self._fresh:
             for name, seen in seen_schemas(fact):
                 uses.setdefault(name, []).append(seen)
         for name, seen_here in uses.items():
-            if any(map(self._store.lends, self.schemas.by_dataset(name, seen_here))):
-                found.update(self._borrowers(self.schemas.renewed(name, seen_here)))
-            looked_at |= self.schemas.see(name, seen_here)
-        changed = self.schemas.settle(looked_at)
+            if any(map(self._store.is_schema_source, self.schemas.by_dataset(name, seen_here))):
+                found.update(self._users_of_schemas(self.schemas.renewed(name, seen_here)))
+            checked_datasets |= self.schemas.see(name, seen_here)
+        changed = self.schemas.settle(checked_datasets)
         names = self.naming.names_of_any(changed)
         if changed or moved:
             self.shapes.forget(names.union(span.name for span in moved))
@@ -150,11 +158,11 @@ class Derivation:
             found.update(self._store.users(map(Span, names)))
         return self._with(runs, found)
 
-    def _borrowers(self, lenders: Iterable[Span]) -> Iterable[str]:
+    def _users_of_schemas(self, schema_sources: Iterable[Span]) -> Iterable[str]:
         """Return the runs that may have taken columns of these datasets from other runs, in these spans of time."""
         return self._store.users(
-            lender._replace(name=name) for lender in lenders for name in self.naming.names_of(lender.name)
+            source._replace(name=name) for source in schema_sources for name in self.naming.names_of(source.name)
         )
 
     def _with(self, runs: Runs, others: Iterable[str]) -> Runs:
-        return {**runs, **self._store.enough(set(others) - runs.keys())}
+        return {**runs, **self._store.deciding_facts(set(others) - runs.keys())}

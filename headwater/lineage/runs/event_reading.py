@@ -31,6 +31,7 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.event_rules import EventRules
 from headwater.lineage.names.name_operations import loses_part
+from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.commit_proofs import proof_signs
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
@@ -42,7 +43,6 @@ from headwater.lineage.runs.run_facts import (
     Symlink,
     Tag,
 )
-from headwater.lineage.runs.weighed import Weighed
 from headwater.lineage.runs.write_properties import (
     CHANGE_NAMESPACE,
     deletion_signs,
@@ -149,9 +149,9 @@ class FactsReader:
         self._jobs = jobs or default_rules().job
         self._contents = contents
         self._bodies = BodyReader()
-        self._shapes: Weighed[str, ReadShape] = Weighed()
-        self._uses: Weighed[UsedDataset, DatasetUse] = Weighed()
-        self._known_contents: Weighed[Hashable, EventContent] = Weighed()
+        self._shapes: BoundedCache[str, ReadShape] = BoundedCache()
+        self._uses: BoundedCache[UsedDataset, DatasetUse] = BoundedCache()
+        self._known_contents: BoundedCache[Hashable, EventContent] = BoundedCache()
 
     def read(self, event_id: str, received_us: int, body: str) -> RunFacts:
         """Read an event from its body, which must be valid, as in bronze; otherwise raises InvalidEvent."""

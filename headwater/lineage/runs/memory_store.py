@@ -24,7 +24,7 @@ class MemoryStore:
         self._facts: dict[str, dict[str, RunFacts]] = defaultdict(dict)
         self._users: dict[Name, set[str]] = defaultdict(set)
         self._job_outputs: dict[str, Said] = {}
-        self._lenders: set[Name] = set()
+        self._schema_sources: set[Name] = set()
         self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
         self._parted: set[Name] = set()
         self._new_parts: set[Name] = set()
@@ -63,7 +63,7 @@ class MemoryStore:
         """Return all facts of each of these runs."""
         return {key: list(self._facts[key].values()) for key in run_keys}
 
-    def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+    def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return the same as `facts`: this store keeps all facts of a run."""
         return self.facts(run_keys)
 
@@ -79,17 +79,17 @@ class MemoryStore:
     def _is_in(span: Span, run: Run) -> bool:
         return run.kind != "RUN" or (run.started_us <= span.until_us and run.last_us >= span.since_us)
 
-    def lends(self, dataset: Name) -> bool:
+    def is_schema_source(self, dataset: Name) -> bool:
         """Tell whether a run took columns of this dataset from schemas of other runs."""
-        return dataset in self._lenders
+        return dataset in self._schema_sources
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
         """Replace the derived lineage of these runs; returns the job outputs that changed."""
         return {job_output for one in derived for job_output in self._put(one)}
 
     def _put(self, derived: Derived) -> set[JobOutput]:
-        run, lineage, used, _, lenders = derived
-        self._lenders |= lenders
+        run, lineage, used, _, schema_sources = derived
+        self._schema_sources |= schema_sources
         before = self._job_outputs.get(run.key, {})
         for job_output in before.keys() - lineage.keys():
             del self.candidates[job_output][run.key]

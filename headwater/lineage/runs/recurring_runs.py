@@ -17,9 +17,9 @@ from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.merged_run import Run, RunDataset
 from headwater.lineage.runs.run_facts import NO_COLUMN_LINEAGE, TERMINAL, EventContent, RunFacts, attempts_of, end_of
-from headwater.lineage.runs.weighed import Weighed
 
 _KEEP = 20_000
 _EVENTS = 16
@@ -72,7 +72,7 @@ class ShapeMemo:
         self._contents = contents
         self._naming = naming
         self._known_contents: dict[EventContent, ContentTraits] = {}
-        self._facets: Weighed[str, frozenset[Name]] = Weighed()
+        self._facets: BoundedCache[str, frozenset[Name]] = BoundedCache()
         self._shapes: dict[Hashable, RunShape] = {}
         self._users: dict[Name, set[Hashable]] = defaultdict(set)
         self._count = 0
@@ -115,11 +115,11 @@ class ShapeMemo:
         run: Run,
         candidates: Sequence[RecurringCandidate],
         *,
-        borrows: bool,
+        uses_schema_sources: bool,
     ) -> RunShape:
         """Return the result of deriving a run, and cache it if it can recur.
 
-        It is not cached if its names mean different datasets at different times, if it borrows columns from the schemas
+        It is not cached if its names mean different datasets at different times, if it takes columns from the schemas
         of other runs, if lines count by their time (`lineage` facets, replaced lineage), or if the run is not a batch
         run.
         """
@@ -127,7 +127,7 @@ class ShapeMemo:
         plain = replace(run, inputs=_of_no_version(run.inputs), outputs=_of_no_version(run.outputs))
         shape = RunShape(plain, key[0] if key else -1, candidates, used)
         explicit = run.declared or any(dataset.declared or dataset.replaced for dataset in run.outputs.values())
-        own = not explicit and not borrows
+        own = not explicit and not uses_schema_sources
         if key is not None and run.processing == "BATCH" and own and all(map(self._naming.is_constant, used)):
             self._remember(key, shape)
         return shape

@@ -15,7 +15,13 @@ from headwater.lineage.edges.current_candidates import (
     Candidate,
     JobOutput,
 )
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, attempted_contributions, contributions
+from headwater.lineage.edges.run_edges import (
+    EdgeRules,
+    OutputLineage,
+    SchemaAt,
+    attempted_output_lineages,
+    output_lineages,
+)
 from headwater.lineage.edges.write_kinds import ADDS, Write, write_kind
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, later_attempts, newest_of
@@ -30,14 +36,15 @@ class Derived(NamedTuple):
 
     used: names as sent, for datasets or in lineage facets.
     alike: the same object for runs that report the same about the same datasets, except for versions.
-    lenders: datasets whose columns it takes from other runs. Another schema of these at its time may change the result.
+    schema_sources: datasets whose columns it takes from other runs. Another schema of one of them at its time may
+    change the result.
     """
 
     run: Run
     lineage: Said
     used: Set[Name]
     alike: object
-    lenders: Set[Name] = frozenset()
+    schema_sources: Set[Name] = frozenset()
 
 
 class RunDerivation:
@@ -48,7 +55,7 @@ class RunDerivation:
 
     def __init__(self, rules: EdgeRules):
         self.shapes = ShapeMemo(rules.contents, rules.naming)
-        self._lenders: set[Name] = set()
+        self._schema_sources: set[Name] = set()
         self._rules = rules._replace(schema_at=partial(self._lent, rules.schema_at))
 
     def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> Derived:
@@ -56,24 +63,24 @@ class RunDerivation:
         ordered = in_order(facts)
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
-        lenders: Set[Name] = frozenset()
+        schema_sources: Set[Name] = frozenset()
         later: Said = {}
         if shape is not None:
             run = self._like(shape, ordered)
         else:
-            self._lenders.clear()
+            self._schema_sources.clear()
             run = fold(facts, self._rules.naming)
             candidates = _recurring(run, self._rules)
             if events := later_attempts(facts):  # such a run is not cached
                 attempt = fold(events, self._rules.naming)
                 later = _said(attempt, _recurring(attempt, self._rules), nominal_us)
-            shape = self.shapes.keep(key, facts, run, candidates, borrows=bool(self._lenders))
-            lenders = frozenset(self._lenders)
-        return Derived(run, {**_said(run, shape.candidates, nominal_us), **later}, shape.used, shape, lenders)
+            shape = self.shapes.keep(key, facts, run, candidates, uses_schema_sources=bool(self._schema_sources))
+            schema_sources = frozenset(self._schema_sources)
+        return Derived(run, {**_said(run, shape.candidates, nominal_us), **later}, shape.used, shape, schema_sources)
 
     def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
-        """Return the schema by the rules, and record its dataset as a lender."""
-        self._lenders.add(dataset)
+        """Return the schema by the rules, and record its dataset as a source."""
+        self._schema_sources.add(dataset)
         return schema_at(dataset, time_us)
 
     def _like(self, shape: RunShape, ordered: Sequence[RunFacts]) -> Run:
@@ -116,7 +123,7 @@ def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
 
 
 def _recurring(run: Run, rules: EdgeRules) -> list[RecurringCandidate]:
-    every = (*contributions(run, rules), *attempted_contributions(run, rules))
+    every = (*output_lineages(run, rules), *attempted_output_lineages(run, rules))
     return [recurring_candidate(run, found) for found in every]
 
 

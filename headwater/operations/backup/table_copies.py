@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError
 
 from headwater.common.errors import LakeUnavailable
 from headwater.common.storage_faults import explain
-from headwater.index.snapshots.snapshot_shelf import FOLDER as SNAPSHOTS
+from headwater.index.snapshots.storage import FOLDER as SNAPSHOTS
 from headwater.lake.delta_table import LakeTable
 from headwater.operations.backup.file_copies import BackupFiles
 from headwater.operations.local.lake_files import LakeFiles

@@ -15,8 +15,8 @@ from typing import Any
 from headwater.auth.access import Caller
 from headwater.common.errors import WrongSetting
 from headwater.common.failpoints import reach
-from headwater.index.snapshots.snapshot_shelf import FOLDER as SNAPSHOTS
-from headwater.index.snapshots.snapshot_shelf import FORGOTTEN
+from headwater.index.snapshots.storage import FOLDER as SNAPSHOTS
+from headwater.index.snapshots.storage import FORGOTTEN
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.sqlite_kind import orphaned_claims
 from headwater.intake.parser.log_ingest import Parser

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from headwater.index.snapshots.snapshot_shelf import FORGOTTEN
+from headwater.index.snapshots.storage import FORGOTTEN
 from headwater.operations.erasure.forget_targets import ForgetTarget
 from headwater.operations.local.lake_files import LakeFiles
 

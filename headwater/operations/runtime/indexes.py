@@ -20,7 +20,7 @@ from headwater.operations.settings import Settings
 if TYPE_CHECKING:
     from headwater.api.freshness import FreshnessMeter
     from headwater.index.home import IndexHome
-    from headwater.index.reading.index_search import Search
+    from headwater.index.reading.search import Search
     from headwater.index.reading.view_opener import ViewOpener
     from headwater.index.rules_files import RulesFiles
 
@@ -63,7 +63,7 @@ def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
 
 def open_search(settings: Settings, folder: Path) -> "Search":
     """Open search for the command line; updates the index like `open_view_opener`."""
-    from headwater.index.reading.index_search import Search
+    from headwater.index.reading.search import Search
 
     rules = open_rules(settings)
     _catch_up(settings, folder, rules)
@@ -71,11 +71,11 @@ def open_search(settings: Settings, folder: Path) -> "Search":
 
 
 def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
-    from headwater.index.writing.index_follower import IndexFollower
+    from headwater.index.writing.follower import IndexFollower
 
     with suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
         follower = IndexFollower(
-            open_index_home(folder), open_bronze(settings), beginning=open_snapshots(settings, folder)
+            open_index_home(folder), open_bronze(settings), initial_index=open_snapshots(settings, folder)
         )
         while follower.step(rules.current().names):
             pass
@@ -109,11 +109,11 @@ def maintain_index(
     partitions. on_change: called after each change of the index. A remote lake is polled at fixed intervals, because
     each request has a cost.
     """
-    from headwater.index.writing.index_follower import IndexFollower
+    from headwater.index.writing.follower import IndexFollower
 
     with index_lock(folder, stop), ExitStack() as ending:
         home, snapshots = open_index_home(folder), open_snapshots(settings, folder)
-        follower = IndexFollower(home, open_bronze(settings), beginning=snapshots)
+        follower = IndexFollower(home, open_bronze(settings), initial_index=snapshots)
         ending.callback(follower.close)
         if snapshots:
             ending.callback(snapshots.close)
@@ -132,12 +132,12 @@ def maintain_index(
                     log.warning("%s", problem)
             try:
                 if snapshots and snapshots.is_outdated(home.path_for(names)):
-                    follower.begin_anew(names)
+                    follower.discard(names)
                 taken = follower.step(names, known_positions())
                 pause = 0.0
                 trouble.end()
                 if snapshots:
-                    snapshots.took(taken)
+                    snapshots.count_events(taken)
                     if not taken and home.is_current(path := home.path_for(names)):
                         snapshots.make_when_due(path, names.rules_hash)
             except Retry as error:

@@ -14,7 +14,7 @@ from headwater.api.marquez.marquez_routes import MarquezApi
 from headwater.api.sign_in_routes import SignInRoutes
 from headwater.api.web.pages import Web
 from headwater.auth.key_manager import KeyManager
-from headwater.index.reading.index_search import Search
+from headwater.index.reading.search import Search
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.intake.event_log import Readers
 from headwater.lake.admin_log import open_admin_log

@@ -11,7 +11,7 @@ from headwater.operations.runtime.storage import lake_place, open_bronze
 from headwater.operations.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.index.snapshots.index_snapshots import IndexSnapshots
+    from headwater.index.snapshots.manager import IndexSnapshots
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
     if not settings.lake:
         return None
     from headwater.index.home import IndexHome
-    from headwater.index.snapshots.index_snapshots import IndexSnapshots
+    from headwater.index.snapshots.manager import IndexSnapshots
     from headwater.lake.object_store import ObjectStore
 
     trouble = StationTrouble(folder, "snapshot")

@@ -14,7 +14,7 @@ from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.index.snapshots.index_snapshots import IndexSnapshots
+    from headwater.index.snapshots.manager import IndexSnapshots
 
 
 def snapshot_once(settings: Settings, folder: Path) -> bool:
@@ -46,7 +46,7 @@ def snapshot_once(settings: Settings, folder: Path) -> bool:
 
 def _make_if_wanted(settings: Settings, folder: Path, snapshots: "IndexSnapshots") -> bool | None:
     """Return whether a snapshot was made; None if another process maintains the index."""
-    from headwater.index.writing.index_follower import IndexFollower
+    from headwater.index.writing.follower import IndexFollower
 
     names, home = open_rules(settings).current().names, open_index_home(folder)
     path = home.path_for(names)
@@ -57,9 +57,9 @@ def _make_if_wanted(settings: Settings, folder: Path, snapshots: "IndexSnapshots
             stack.enter_context(folder_lock(folder, "index", wait_s=0))
         except WrongSetting:
             return None
-        with closing(IndexFollower(home, open_bronze(settings), beginning=snapshots)) as follower:
+        with closing(IndexFollower(home, open_bronze(settings), initial_index=snapshots)) as follower:
             if snapshots.is_outdated(path):
-                follower.begin_anew(names)
+                follower.discard(names)
             while follower.step(names):
                 pass
         return snapshots.make(path, names.rules_hash)

@@ -3,7 +3,7 @@
 import time
 
 from headwater.common.paging import ListPage
-from headwater.index.reading.listed_runs import RunsAsked
+from headwater.index.reading.run_lists import RunFilter
 from headwater.questions import entity_lists
 from headwater.questions import parameters as p
 from headwater.questions.answers import column_answers, list_answers, thing_answers
@@ -42,7 +42,7 @@ def listed_runs(
     state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
 ) -> thing_answers.Runs:  # fmt: skip
     """List runs, newest first, with their states, times and durations."""
-    asked = RunsAsked(namespace, job, state, since, until)
+    asked = RunFilter(namespace, job, state, since, until)
     return sources.open_views.now(lambda live, _: entity_lists.runs(live, asked, page, time.time_ns() // 1000))
 
 

@@ -3,7 +3,7 @@
 from functools import cache
 
 from headwater.common.errors import WrongQuestion
-from headwater.index.reading.job_ancestry import JobAncestry
+from headwater.index.reading.jobs import JobAncestry
 from headwater.lineage.runs.job_hierarchy import ancestors, folding
 from headwater.lineage.time.as_of import AsOf
 from headwater.questions import parameters as p

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from headwater.index.reading.index_search import Search
-from headwater.index.reading.view_opener import RulesInForce, ViewOpener
+from headwater.index.reading.search import Search
+from headwater.index.reading.view_opener import ActiveRules, ViewOpener
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
@@ -20,7 +20,7 @@ class QuestionSources(Protocol):
     def open_views(self) -> ViewOpener:
         """Views of lineage."""
 
-    def rules(self) -> RulesInForce:
+    def rules(self) -> ActiveRules:
         """Return the active rules of the user."""
 
     @property

@@ -2,8 +2,7 @@
 
 import time
 
-from headwater.index.reading.run_history import RunHistory
-from headwater.index.reading.run_tree import RunTree
+from headwater.index.reading.run_history import RunHistory, RunTree
 from headwater.lake.event_bodies import events_at
 from headwater.questions import parameters as p
 from headwater.questions.answers import hierarchy_answers, lineage_answers, run_detail_answers

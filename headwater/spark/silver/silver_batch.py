@@ -13,7 +13,7 @@ from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.changed_runs import concerned
+from headwater.lineage.runs.changed_runs import affected_runs
 from headwater.spark.delta.ranges import begin
 from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts, together
 from headwater.spark.gold.buckets import buckets_for
@@ -121,7 +121,7 @@ class SilverBatch:
         proofs = take_proofs(self.folder, self.state, self._told["proofs"])
         self.proves = self.proves or bool(proofs)
         begun = Others(keys=proven_runs(self.folder, self._stored, proofs))
-        others = self._keys(concerned(self, self.naming, begun, links))
+        others = self._keys(affected_runs(self, self.naming, begun, links))
         self._write(*self._derive(*self._stored.rows_of(others)))
         return int(self._told["count"])
 
@@ -146,7 +146,7 @@ class SilverBatch:
         """Whether `headwater reconcile --save` said something."""
         return bool(self._told["compared"])
 
-    # What `concerned` asks
+    # What `affected_runs` asks
 
     def changes(self, _: Others) -> Iterable[tuple[str, Sequence[Change]]]:
         """Return what runs drop and rename: all that is known, for that is at hand."""

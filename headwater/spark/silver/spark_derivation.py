@@ -15,11 +15,11 @@ from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Speaker, bindings_of
 from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
+from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.commit_proofs import CommitProofs
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.run_derivation import RunDerivation
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.runs.weighed import Weighed
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_of
 from headwater.spark.silver.content_texts import TextContents, joined, lineage_of, refs_in
@@ -104,7 +104,7 @@ class _Task:
         self._contents = TextContents()
         self._missing: set[Name] = set()
         self._runs = RunDerivation(EdgeRules(self._contents, known.naming, known.key, known.schema_at(self._missing)))
-        self._names: Weighed[str, Sequence[tuple[str, Name]]] = Weighed()
+        self._names: BoundedCache[str, Sequence[tuple[str, Name]]] = BoundedCache()
         self._spelt: set[tuple[Name, str]] = set()
 
     def hold(self, contents: Iterable[tuple[str, str | None]]) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from headwater.events.times import iso
 from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_operations import count_parts
 from headwater.lineage.names.names_in_time import Naming, links_of
@@ -63,7 +63,7 @@ class EntityBuilder:
         of_run = partial(self._dataset, schemas, iso(run.last_us) or "")
         datasets: dict[str, list[Entity]] = {}
         processes = [] if run.kind == "DATASET" else [_job(run)]
-        for inputs, lineages in _by_inputs(contributions(run, rules)).items():
+        for inputs, lineages in _by_inputs(output_lineages(run, rules)).items():
             outputs = sorted(each.output.plain for each in lineages if each.output)
             if run.kind == "DATASET" and not inputs:
                 datasets |= dict(map(of_run, outputs))  # it describes them, and no job makes them

@@ -1,0 +1,115 @@
+"""The newest facets of datasets and jobs, now or up to a time."""
+
+from collections.abc import Container, Iterable, Sequence
+
+from msgspec import msgpack
+
+from headwater.events.facet_digests import is_deleted
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.database import COUNTED, DATASET, JOB, marks
+from headwater.lineage.edges.joined_lists import joined_facet, lists_in
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.newest_first import time_of, until_text
+
+MAX_SETS = 1_000
+"""How many of the newest facet sets are read to find the facets at a time in the past."""
+
+facet_set_from = msgpack.Decoder(list[tuple[str, int]]).decode
+
+_Newest = dict[str, tuple[str, str | int]]
+"""Facet name → (order of its newest event, its text or the number of its text)."""
+
+
+class DescriptiveFacets:
+    """Reads facets from the index file. A facet whose newest value is `_deleted` is left out."""
+
+    def __init__(self, live: LiveGraph):
+        """Read from `live`, which must not be refreshed while this object is in use."""
+        self._live = live
+        self._sql = live.sql
+
+    def of_job(self, job: Name) -> dict[str, str]:
+        """Return the newest text of each facet of a job. job: its display name."""
+        return self._shown({facet: (order, value) for _, facet, order, value in self._newest((JOB,), job, None)})
+
+    def of_dataset(self, dataset: Name, only: str | None = None, without: Container[str] = ()) -> dict[str, str]:
+        """Return the newest text of each facet of a dataset. Its own facets override input facets of the same name.
+
+        only: return just this facet. without: facets to leave out.
+        """
+        names, naming = self._live.naming.names_of(dataset), self._live.naming
+        found: dict[int, _Newest] = {DATASET: {}, COUNTED: {}}
+        for name in names:
+            for kind, facet, order, value in self._newest((DATASET, COUNTED), name, only):
+                is_newer = facet not in found[kind] or found[kind][facet][0] < order
+                if is_newer and facet not in without and naming.resolve(name, time_of(order)).plain == dataset.plain:
+                    found[kind][facet] = order, value
+        found[DATASET].pop("schema", None)
+        schema = self._schema(dataset, names) if only in (None, "schema") else {}
+        return self._shown(found[COUNTED]) | self._shown(found[DATASET]) | schema
+
+    def until(
+        self, time_us: int, kind: int, names: Iterable[Name], only: str | None = None, without: Container[str] = ()
+    ) -> dict[str, str]:
+        """Return the newest text of each facet at a time (us).
+
+        If a set of facets was sent before and after that time, it counts as sent at that time, because the index stores
+        only its first and last time.
+        """
+        sets: list[tuple[str, bytes, bytes]] = []
+        for name in names:
+            sets += self._sql.execute(
+                "SELECT min(d.event_order, ?1), s.digest, s.value FROM facet_set_uses d "
+                "JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ?2 AND d.name = ?3 AND d.first_us <= ?4 "
+                "ORDER BY d.event_order DESC, s.digest LIMIT ?5",
+                (until_text(time_us), kind, self._live.names.known(name) or 0, time_us, MAX_SETS),
+            )
+        found: _Newest = {}
+        for _, _, value in sorted(sets, reverse=True):
+            for facet, number in facet_set_from(value):
+                if facet in found or facet in without or only not in (None, facet):
+                    continue
+                text = self._live.facet_text(number)
+                if text and not (facet == "schema" and '"name"' not in text):
+                    found[facet] = "", number
+        return self._shown(found)
+
+    def _newest(self, kinds: Sequence[int], name: Name, only: str | None) -> list[tuple[int, str, str, str | int]]:
+        """Return (kind, facet, order, text or number of the text) of the newest facets under one name."""
+        return self._sql.execute(
+            f"SELECT kind, facet, event_order, value FROM newest_facets WHERE kind IN ({marks(kinds)}) AND name = ? "
+            "AND facet = coalesce(?, facet) ORDER BY kind, facet",
+            (*kinds, self._live.names.known(name) or 0, only),
+        ).fetchall()
+
+    def _schema(self, dataset: Name, names: Iterable[Name]) -> dict[str, str]:
+        """Return the columns as a `schema` facet according to rule 12.
+
+        It is the schema of the newest generation that has one, as in `Snapshot.shown_columns`. If several texts have
+        the same columns, any of them will do.
+        """
+        every = self._live.naming.generations.meanings(dataset.plain)
+        joined = next((found for each in every if (found := self._live.schema(each))), None)
+        texts = [self._schema_text(names, schema) for schema in lists_in(joined)] if joined else []
+        known = [text for text in texts if text]
+        return {"schema": known[0] if len(known) == 1 else joined_facet(known)} if known else {}
+
+    def _schema_text(self, names: Iterable[Name], schema: str) -> str | None:
+        sets = [
+            row
+            for name in names
+            for row in self._sql.execute(
+                "SELECT d.event_order, s.digest, s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
+                "WHERE d.kind = ? AND d.name = ? AND s.schema = ? ORDER BY d.event_order DESC, s.digest DESC LIMIT 1",
+                (DATASET, self._live.names.known(name) or 0, schema),
+            )
+        ]
+        return self._live.facet_text(dict(facet_set_from(max(sets)[2]))["schema"]) if sets else None
+
+    def _shown(self, found: _Newest) -> dict[str, str]:
+        """Return the texts of facets, except `_deleted` ones."""
+        texts = {
+            facet: value if isinstance(value, str) else self._live.facet_text(value)
+            for facet, (_, value) in found.items()
+        }
+        return {facet: text for facet, text in texts.items() if "_deleted" not in text or not is_deleted(text.encode())}

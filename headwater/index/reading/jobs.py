@@ -1,0 +1,108 @@
+"""The parents, roots and original names of jobs, from their newest runs."""
+
+from functools import cache
+from typing import Any
+
+from headwater.events.decode import decode
+from headwater.events.rule_facets import parent_of, text_at
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.database import JOB
+from headwater.index.stored.run_facets import recent_facets
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_hierarchy import Started
+from headwater.lineage.runs.job_identity import job_key
+
+_NEWEST = (
+    "SELECT r.run, k.key, r.parent, r.execution, p.job_key, e.job_key FROM jobs j "
+    "JOIN runs r ON r.run = j.newest JOIN run_keys k ON k.id = r.run "
+    "LEFT JOIN runs p ON p.run = r.parent LEFT JOIN runs e ON e.run = r.execution WHERE j.key = ?"
+)
+
+
+class JobAncestry:
+    """The ancestry of jobs in one generation of the index. Results are cached, so use one instance per answer."""
+
+    def __init__(self, live: LiveGraph):
+        """Read from `live`, which must not be refreshed while this object is in use."""
+        self._sql, self._names = live.sql, live.names
+        self.started = cache(self._started)
+
+    def orchestrated(self) -> list[Name]:
+        """Return the jobs of type TASK or DAG. Only these can depend on each other through control flow."""
+        rows = self._sql.execute(
+            "SELECT j.key FROM newest_facets f JOIN facet_texts t ON t.id = f.value "
+            "JOIN jobs j ON j.display_name = f.name "
+            "WHERE f.kind = ? AND f.facet = 'jobType' AND (t.value LIKE '%\"TASK\"%' OR t.value LIKE '%\"DAG\"%')",
+            (JOB,),
+        )
+        return sorted(self._names.name(key) for (key,) in rows)
+
+    def named(self, namespace: str | None, name: str) -> list[Name]:
+        """Return the keys of the jobs with this display name, in one namespace or in all (None)."""
+        where, values = ("AND n.namespace = ?", (name, namespace)) if namespace is not None else ("", (name,))
+        rows = self._sql.execute(
+            f"SELECT j.key FROM names n JOIN jobs j ON j.display_name = n.id WHERE n.name = ? {where}", values
+        )
+        return sorted(self._names.name(key) for (key,) in rows)
+
+    def facet(self, job: Name, facet: str) -> Any:
+        """Return a decoded facet of a job's newest run, or None if the run or the index does not have it."""
+        row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
+        return self._facet(row[1], facet) if row else None
+
+    def _started(self, job: Name) -> Started:
+        """Return the type, parent and root of a job by its key.
+
+        A parent without events has the name from `parent` facets.
+        """
+        shown, named = self._sql.execute(
+            "SELECT display_name, parent FROM jobs WHERE key = ?", (self._number(job),)
+        ).fetchone() or (0, None)
+        row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
+        kind = self._kind(shown)
+        if row is None or row[2] is None:
+            return Started(kind)
+        run, key, parent, execution, parent_job, root_job = row
+        above = parent_job or named
+        is_further = execution not in (run, parent)
+        root = (self._names.name(root_job) if root_job else self._root(key)) if is_further else None
+        return Started(kind, self._names.name(above) if above else None, root)
+
+    def _kind(self, shown: int) -> str:
+        row = self._sql.execute(
+            "SELECT t.value FROM newest_facets f JOIN facet_texts t ON t.id = f.value "
+            "WHERE f.kind = ? AND f.name = ? AND f.facet = 'jobType'",
+            (JOB, shown),
+        ).fetchone()
+        return text_at(decode(row[0].encode()), "jobType") or "" if row else ""
+
+    def _root(self, run: str) -> Name | None:
+        """Return the name of a run's root job from its `parent` facet, or None if the index no longer has the facet."""
+        text = parent_of(recent_facets(self._sql, [run]).get(run, {}))
+        facet = decode(text) if text else None
+        namespace, name = (text_at(facet, "root", "job", word) for word in ("namespace", "name"))
+        return job_key(Name(namespace, name), None) if namespace is not None and name else None
+
+    def _facet(self, run: str, facet: str) -> Any:
+        text = recent_facets(self._sql, [run]).get(run, {}).get(facet)
+        return decode(text) if text else None
+
+    def _number(self, name: Name) -> int:
+        return self._names.known(name) or 0
+
+
+_MOST = 20
+_SCAN_LIMIT = 200
+"""How many of a job's newest runs are read."""
+
+_SENT = (
+    "SELECT sent_job, max(time_us) AS last_us FROM (SELECT r.sent_job, r.time_us FROM jobs j JOIN runs r "
+    "ON r.job_key = j.key WHERE j.display_name = ?1 ORDER BY r.time_us DESC LIMIT ?2) "
+    "WHERE sent_job IS NOT NULL GROUP BY sent_job ORDER BY last_us DESC, sent_job LIMIT ?3"
+)
+
+
+def original_names(live: LiveGraph, job: Name) -> list[str]:
+    """Return the 20 newest original names that the rules turned into a job's display name, newest first."""
+    rows = live.sql.execute(_SENT, (live.names.known(job) or 0, _SCAN_LIMIT, _MOST))
+    return [live.names.name(number).name for number, _ in rows]

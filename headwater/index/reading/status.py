@@ -1,0 +1,96 @@
+"""The state of the index that questions read: its position in bronze, events set aside, size and growth."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, nullcontext, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from headwater.common.errors import HeadwaterError, NotBuilt
+from headwater.events.position import Source
+from headwater.index.home import IndexHome
+from headwater.index.stored.database import open_for_reading
+from headwater.index.stored.progress import SetAside, read_progress, set_aside_since
+from headwater.lake.bronze_follower import Progress
+
+T = TypeVar("T")
+
+
+def served_progress(home: IndexHome) -> Progress:
+    """Return the position of the file that questions read; empty if there is none. Raises LakeUnavailable.
+
+    Every later answer includes at least the events up to this position: a question reads all that its file contains,
+    and questions switch to another file only when it contains more.
+    """
+    return _query(home, read_progress, {})
+
+
+def building_progress(home: IndexHome) -> Progress:
+    """Return the position of the first index while it is being built, before there is one to read.
+
+    Raises LakeUnavailable.
+    """
+    path = home.building()
+    try:
+        with closing(open_for_reading(path)) if path else nullcontext() as sql:
+            return read_progress(sql) if sql else {}
+    except (NotBuilt, sqlite3.Error, UnicodeDecodeError):  # just being created, or damaged
+        return {}
+
+
+def served_set_aside(home: IndexHome, since_us: int) -> list[tuple[Source, SetAside]]:
+    """Return the events that this file has set aside. Raises LakeUnavailable."""
+    none: list[tuple[Source, SetAside]] = []
+    return _query(home, lambda sql: set_aside_since(sql, since_us), none)
+
+
+def _query(home: IndexHome, read: Callable[[sqlite3.Connection], T], default: T) -> T:
+    if not home.is_published():
+        return default
+    published, sql = home.open_current(open_for_reading)
+    with closing(sql), home.reading(published):
+        return read(sql)
+
+
+_DAY_US = 86_400_000_000
+_LONGEST_US = 7 * _DAY_US
+"""The growth rate is that of the last seven days, or of the whole history if that is shorter."""
+_LEAST_US = 3_600_000_000
+"""The shortest history from which a rate is computed."""
+
+
+class IndexGrowth(NamedTuple):
+    """The size of all index files (bytes) and their growth (bytes per day), None if it is unknown."""
+
+    bytes: int
+    bytes_per_day: float | None
+
+    def days_until(self, size: float) -> float | None:
+        """Return the days until the index has a size (bytes), or None if it does not grow or the rate is unknown."""
+        return max(0.0, size - self.bytes) / self.bytes_per_day if self.bytes_per_day else None
+
+
+def index_growth(home: IndexHome, now_us: int, *, with_rate: bool = True) -> IndexGrowth:
+    """Measure the index that questions read.
+
+    The growth rate is the size per event times the rate of received events. with_rate: reads one row for each event.
+    """
+    size = home.size_bytes()
+    if not with_rate:
+        return IndexGrowth(size, None)
+    with suppress(HeadwaterError, sqlite3.Error):
+        count, recent, oldest_us = home.open_current(lambda path: _counted(path, now_us - _LONGEST_US))[1]
+        period_us = min(_LONGEST_US, now_us - oldest_us) if count else 0
+        if period_us >= _LEAST_US:
+            return IndexGrowth(size, size * recent / count * _DAY_US / period_us)
+    return IndexGrowth(size, None)
+
+
+def _counted(path: Path, since_us: int) -> tuple[int, int, int]:
+    """Return the number of events in the file, the number received since then, and the first time of receipt (us)."""
+    with closing(open_for_reading(path)) as sql:
+        count, recent, oldest_us = sql.execute(
+            "SELECT count(*), coalesce(sum(received_us >= ?), 0), coalesce(min(received_us), 0) FROM event_facts",
+            [since_us],
+        ).fetchone()
+    return count, recent, oldest_us

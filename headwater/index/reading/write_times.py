@@ -1,0 +1,213 @@
+"""When datasets were written and jobs ran. Queries use SQL indexes, so their cost does not grow with the history."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from headwater.events.error_facets import failure_in
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.database import JOB, marks, one_value
+from headwater.index.stored.run_facets import recent_facets
+from headwater.index.stored.versions import run_datasets_from
+from headwater.lineage.edges.current_candidates import WEIGHTS
+from headwater.lineage.names.dataset_history import EVER_US
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.lost_runs import lost_sql
+
+SCAN_LIMIT = 60
+"""How many of the newest writes of each job of a dataset, or of the newest runs of a job, are read."""
+
+_MOST = 1_000
+"""How many datasets of a run, or jobs of a dataset, are read."""
+
+_NEWEST = (
+    "SELECT time_us, execution, run FROM candidates WHERE job_output = ? AND weight = ? AND time_us <= ? "
+    f"ORDER BY time_us DESC LIMIT {SCAN_LIMIT}"
+)
+_LAST = "SELECT max(time_us) FROM candidates WHERE job_output = ? AND weight = ? AND time_us <= ?"
+_FIRST = "SELECT min(time_us) FROM candidates WHERE job_output = ? AND weight = ?"
+_RUNS = (
+    "SELECT r.time_us, r.execution, r.run, r.completed FROM runs r "
+    "WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? ORDER BY r.time_us DESC LIMIT ?"
+)
+
+
+_ATTEMPTS = (
+    f"SELECT run, job_key, CASE WHEN {lost_sql('time_us', '?2')} THEN 'LOST' ELSE state END, time_us, datasets "
+    "FROM runs "
+    "WHERE job_key = ?1 AND kind = 'RUN' AND time_us <= ?2 ORDER BY time_us DESC LIMIT ?3"
+)
+_STATE = f"SELECT run, job_key, CASE WHEN {lost_sql('time_us', '?2')} THEN 'LOST' ELSE state END, time_us FROM runs"
+
+
+class NewestRun(NamedTuple):
+    """A run: its number, its job's key number, its state including LOST, and the time of its newest event (us, UTC)."""
+
+    run: int
+    job: int
+    state: str
+    time_us: int
+
+    @property
+    def failed(self) -> bool:
+        """Return whether the run failed, was aborted or is lost."""
+        return self.state in ("FAIL", "ABORT", "LOST")
+
+
+class TimedWrite(NamedTuple):
+    """A write or a completed run: its time (us, UTC), and the numbers of its execution, run and job key."""
+
+    time_us: int
+    execution: int
+    run: int
+    job: int
+
+
+class WriteTimes:
+    """Times in one generation of the index. Events ahead of `now_us` do not count yet."""
+
+    def __init__(self, live: LiveGraph, now_us: int):
+        """Read from `live`, which must not be refreshed while this object is in use."""
+        self._live, self._sql, self._now = live, live.sql, now_us
+
+    def outputs(self, dataset: Name) -> list[tuple[int, int]]:
+        """Return the numbers (job output, job key) of the jobs that ever wrote a dataset, in any of its generations."""
+        query = "SELECT id, job FROM job_outputs WHERE output = ? AND +layer = 'observed'"
+        names = self._live.names
+        return [
+            row
+            for each in names.generations(dataset)
+            for row in self._sql.execute(query, (names.known(each) or 0,))
+        ]  # fmt: skip
+
+    def of_outputs(self, outputs: Sequence[tuple[int, int]]) -> list[TimedWrite]:
+        """Return the newest writes of a dataset, newest first. outputs: the result of `outputs`."""
+        found = [
+            TimedWrite(row[0], row[1], row[2], job)
+            for number, job in outputs
+            for weight in WEIGHTS
+            for row in self._sql.execute(_NEWEST, (number, weight, self._now))
+        ]
+        return sorted(found, reverse=True)[:SCAN_LIMIT]
+
+    def last(self, outputs: Sequence[tuple[int, int]], until_us: int) -> int | None:
+        """Return when a dataset was last written, up to a time (us), or None."""
+        return max(self._each(_LAST, outputs, until_us), default=None)
+
+    def first(self, outputs: Sequence[tuple[int, int]]) -> int | None:
+        """Return when a dataset was first written (us), or None."""
+        return min(self._each(_FIRST, outputs), default=None)
+
+    def _each(self, query: str, outputs: Sequence[tuple[int, int]], *more: int) -> list[int]:
+        rows = (
+            self._sql.execute(query, (number, weight, *more)).fetchone() for number, _ in outputs for weight in WEIGHTS
+        )
+        return [time_us for (time_us,) in rows if time_us is not None]
+
+    def completed(self, job: int, until_us: int | None = None, limit: int = SCAN_LIMIT) -> list[TimedWrite]:
+        """Return a job's newest runs with a completed attempt, newest first.
+
+        until_us: the latest time of a run (us), None for now. limit: how many runs are read at most.
+        """
+        until = self._now if until_us is None else until_us
+        rows = self._sql.execute(_RUNS, (job, until, limit))
+        return [TimedWrite(time_us, of, run, job) for time_us, of, run, completed in rows if completed]
+
+    def first_event_us(self, job: int) -> int | None:
+        """Return the first event time of a job (us), or None if it is unknown."""
+        row = self._sql.execute("SELECT first_us FROM entities WHERE kind = ? AND name = ?", (JOB, job)).fetchone()
+        return row[0] if row else None
+
+    def run(self, key: str) -> NewestRun | None:
+        """Return a run by its key, or None if it is unknown."""
+        row = self._sql.execute(
+            f"{_STATE} WHERE run = (SELECT id FROM run_keys WHERE key = ?1) AND kind = 'RUN'", (key, self._now)
+        ).fetchone()
+        return NewestRun(*row) if row else None
+
+    def newest_run(self, job: int) -> NewestRun | None:
+        """Return the newest run of a job, or None if it has none."""
+        row = self._sql.execute(
+            f"{_STATE} WHERE job_key = ?1 AND kind = 'RUN' AND time_us <= ?2 ORDER BY time_us DESC LIMIT 1",
+            (job, self._now),
+        ).fetchone()
+        return NewestRun(*row) if row else None
+
+    def jobs(self) -> list[int]:
+        """Return the key numbers of all jobs with runs."""
+        return [key for (key,) in self._sql.execute("SELECT key FROM jobs WHERE state IS NOT NULL")]
+
+    def with_runs(self, keys: Collection[int]) -> set[int]:
+        """Filter job keys, by number, to jobs with runs."""
+        query = "SELECT key FROM jobs WHERE state IS NOT NULL AND key IN (SELECT value FROM json_each(?))"
+        return {key for (key,) in self._sql.execute(query, (one_value(keys),))}
+
+    def next_run_us(self) -> int:
+        """Return the earliest run time after `now_us`, at which that run begins to count; EVER_US if there is none."""
+        found = self._sql.execute("SELECT min(time_us) FROM runs WHERE time_us > ?", (self._now,)).fetchone()[0]
+        return EVER_US if found is None else int(found)
+
+    def all_outputs(self) -> dict[int, list[tuple[int, int]]]:
+        """Return the numbers (job output, job key) as in `outputs`, for all written datasets by generation number."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        query = "SELECT output, id, job FROM job_outputs WHERE layer = 'observed' AND output <> 0"
+        for output, number, job in self._sql.execute(query):
+            found.setdefault(output, []).append((number, job))
+        return found
+
+    def outputs_of_job(self, job: int) -> list[Name]:
+        """Return the datasets that a job has ever written."""
+        query = "SELECT DISTINCT output FROM job_outputs WHERE layer = 'observed' AND job = ? AND output <> 0"
+        return [self._live.names.name(number) for (number,) in self._sql.execute(query, (job,))]
+
+    def outputs_of_run(self, run: int) -> set[Name]:
+        """Return the datasets that a run, its children and the runs of its execution wrote."""
+        rows = self._sql.execute(
+            "SELECT DISTINCT g.output FROM candidates v JOIN job_outputs g ON g.id = v.job_output "
+            "WHERE g.layer = 'observed' "
+            "AND g.output <> 0 AND v.run IN (SELECT ?1 UNION SELECT run FROM runs WHERE parent = ?1) UNION "
+            "SELECT DISTINCT g.output FROM candidates v JOIN job_outputs g ON g.id = v.job_output "
+            "WHERE g.layer = 'observed' "
+            "AND g.output <> 0 AND v.execution = ?1 LIMIT ?2",
+            (run, _MOST),
+        )
+        return {self._live.names.name(number).plain for (number,) in rows}
+
+    def attempts(self, dataset: Name) -> list[NewestRun]:
+        """Return the newest runs with a dataset as an output, in any state, newest first.
+
+        Reads at most `SCAN_LIMIT` runs of each of 1,000 jobs.
+        """
+        known = (self._live.names.known(name) for name in self._live.naming.names_of(dataset))
+        numbers = {number for number in known if number is not None}
+        jobs = self._sql.execute(
+            f"SELECT DISTINCT job_key FROM uses WHERE name IN ({marks([*numbers])}) ORDER BY job_key LIMIT ?",
+            (*numbers, _MOST),
+        ).fetchall()
+        found = [
+            NewestRun(*run)
+            for (job,) in jobs
+            for *run, datasets in self._sql.execute(_ATTEMPTS, (job, self._now, SCAN_LIMIT))
+            if datasets and not numbers.isdisjoint(output for output, _ in run_datasets_from(datasets).outputs)
+        ]
+        return sorted(found, key=lambda run: (-run.time_us, run.run))
+
+    def rewrites(self, run: int, outputs: Sequence[tuple[int, int]]) -> bool:
+        """Return whether a run replaced all rows of a dataset. outputs: the dataset's job outputs."""
+        query = "SELECT rewrites FROM candidates WHERE run = ? AND job_output = ?"
+        rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in outputs)
+        return any(row is not None and row[0] for row in rows)
+
+    def parents(self, runs: Collection[int]) -> dict[int, list[int]]:
+        """Return the numbers of each run's parent and execution, by run number."""
+        query = "SELECT run, parent, execution FROM runs WHERE run IN (SELECT value FROM json_each(?))"
+        rows = self._sql.execute(query, (one_value(runs),))
+        return {run: [each for each in dict.fromkeys(above) if each not in (None, run)] for run, *above in rows}
+
+    def error(self, run: int) -> str | None:
+        """Return a run's error as one line, from its facets. None if the index no longer has them."""
+        key = self.run_key(run)
+        return failure_in(recent_facets(self._sql, [key]).get(key, {}))
+
+    def run_key(self, run: int) -> str:
+        """Return the key of a run by its number."""
+        return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (run,)).fetchone()[0])

@@ -1,0 +1,96 @@
+"""Copy an index at one point in time, split it into compressed pieces, and restore it from them."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import lz4.block
+
+from headwater.index.snapshots.storage import PIECE_BYTES, Manifest, Position, SnapshotPiece
+from headwater.index.stored.database import FORMAT, code_of_rules
+from headwater.index.stored.progress import newest_generation, read_progress
+
+_AT_ONCE = 4
+"""How many pieces are packed and uploaded, or downloaded and unpacked, in parallel: mostly they wait for the store."""
+
+
+class InvalidSnapshot(Exception):
+    """A snapshot is incomplete, changed or unusable. The message gives the reason."""
+
+
+class IndexCopy(NamedTuple):
+    """The position and generation of an index copy."""
+
+    positions: list[Position]
+    generation: int
+
+
+def copy_index(path: Path, target: Path) -> IndexCopy:
+    """Copy an index at one point in time, while it may be read and written. Raises sqlite3.Error, OSError."""
+    target.unlink(missing_ok=True)
+    of_path = f"{path.as_uri()}?mode=ro"
+    with closing(sqlite3.connect(of_path, uri=True)) as source, closing(sqlite3.connect(target)) as copy:
+        copy.execute("PRAGMA synchronous=OFF")
+        source.backup(copy)  # all pages in one step: it does not block a writer, and a write does not restart it
+    return read_copy(target)
+
+
+def read_copy(path: Path) -> IndexCopy:
+    """Return the contents of a copy. Raises InvalidSnapshot if other code made it, sqlite3.Error if it is damaged."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
+        version, code = (copy.execute(f"PRAGMA {each}").fetchone()[0] for each in ("user_version", "application_id"))
+        if (version, code) != (FORMAT, code_of_rules()):
+            raise InvalidSnapshot(f"its file is of format {version}, and code {code}")
+        positions = [(*source, sequence) for source, sequence in sorted(read_progress(copy).items())]
+        return IndexCopy(positions, newest_generation(copy))
+
+
+def pack(path: Path, put: Callable[[int, bytes], object]) -> list[SnapshotPiece]:
+    """Split a file into compressed pieces and pass each with its number to `put`, in parallel.
+
+    Raises the errors of `put`.
+    """
+    size = path.stat().st_size
+
+    def one(number: int) -> SnapshotPiece:
+        content = os.pread(file.fileno(), PIECE_BYTES, number * PIECE_BYTES)
+        packed: bytes = lz4.block.compress(content, store_size=False)
+        put(number, packed)
+        return SnapshotPiece(len(packed), sha256(packed).hexdigest())
+
+    with path.open("rb") as file, ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(one, range(-(-size // PIECE_BYTES))))
+
+
+def unpack(manifest: Manifest, get: Callable[[int], bytes | None], target: Path) -> None:
+    """Restore a file from its pieces, in parallel.
+
+    get: returns a compressed piece by its number, None if it is missing. Raises InvalidSnapshot if a piece is missing
+    or changed, OSError if the disk rejects a write, and the errors of `get`.
+    """
+
+    def one(number: int) -> None:
+        packed, piece = get(number), manifest.pieces[number]
+        if packed is None:
+            raise InvalidSnapshot(f"piece {number} is missing")
+        if len(packed) != piece.size or sha256(packed).hexdigest() != piece.sha256:
+            raise InvalidSnapshot(f"piece {number} was changed")
+        size = min(PIECE_BYTES, manifest.size - number * PIECE_BYTES)
+        try:
+            content = lz4.block.decompress(packed, uncompressed_size=size)
+        except lz4.block.LZ4BlockError as error:
+            raise InvalidSnapshot(f"piece {number} cannot be unpacked") from error
+        if len(content) != size:
+            raise InvalidSnapshot(f"piece {number} has {len(content)} bytes instead of {size}")
+        os.pwrite(file.fileno(), content, number * PIECE_BYTES)
+
+    with target.open("wb") as file, ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(one, range(len(manifest.pieces))):
+            pass
+    if target.stat().st_size != manifest.size:
+        raise InvalidSnapshot(f"it has {target.stat().st_size} bytes instead of {manifest.size}")

@@ -1,0 +1,209 @@
+"""The folder of snapshots in the lake, `LAKE/index/KEY/`, with a key for each format and version of the rules.
+
+`0000000007.json` is a manifest. The folder that it names, `0000000007-…/`, contains its pieces. `0000000007.claim`
+marks a snapshot in progress. A manifest is created only once and after all its pieces, so an interrupted upload leaves
+no snapshot.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+from headwater.common.failpoints import reach
+from headwater.lake.bronze_follower import Progress
+from headwater.lake.half_written import remove_half_written
+from headwater.lake.object_store import ObjectStore, StoredFile
+
+PIECE_BYTES = 4 << 20
+"""Uncompressed bytes of the index in each piece of a snapshot. The last piece is smaller."""
+
+Position = tuple[str, str, int]
+"""Log epoch, partition, and the newest sequence that the index has processed."""
+
+
+class SnapshotPiece(Struct, frozen=True):
+    """A file of a snapshot: its size in bytes and its hexadecimal SHA-256."""
+
+    size: Annotated[int, Meta(gt=0, le=2 * PIECE_BYTES)]
+    sha256: str
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """One snapshot.
+
+    format: of the index file. rules: hash of the rules that built it. folder: of its pieces, next to this file. lake:
+    id of table `events`. events: number of its rows that the index has processed, including rows that were removed on
+    purpose since. forgotten: what `headwater forget` had erased when the index was started. made_us: by the clock of
+    the machine that made it.
+    """
+
+    format: int
+    rules: str
+    number: int
+    folder: Annotated[str, Meta(pattern=r"^[0-9]{10}-[0-9a-f]{16}$")]
+    made_us: int
+    generation: int
+    positions: list[Position]
+    lake: str
+    events: int
+    forgotten: str
+    size: Annotated[int, Meta(gt=0)]
+    pieces: list[SnapshotPiece]
+
+    @property
+    def progress(self) -> Progress:
+        """The position of the snapshot in bronze."""
+        return {(epoch, partition): sequence for epoch, partition, sequence in self.positions}
+
+    def is_whole(self) -> bool:
+        """Return whether the number of pieces fits the size of the index."""
+        return len(self.pieces) == -(-self.size // PIECE_BYTES)
+
+
+def read_manifest(text: bytes) -> Manifest | None:
+    """Return the manifest in a text, or None if it is invalid: truncated, changed, or from an incompatible release."""
+    try:
+        found = msgspec.json.decode(text, type=Manifest)
+    except msgspec.DecodeError:
+        return None
+    return found if found.is_whole() else None
+
+
+def write_manifest(manifest: Manifest) -> bytes:
+    """Return a manifest as JSON."""
+    return msgspec.json.encode(manifest)
+
+
+FOLDER = "index"
+FORGOTTEN = "forgotten"
+"""The folder of receipts by `headwater forget`. A receipt is written before data is erased and again afterwards."""
+
+MAX_SNAPSHOTS = 3
+_ABANDONED_US = 900_000_000
+"""Age after which a claim, or pieces without a manifest, count as abandoned (15 min)."""
+_OTHER_RULES_US = 7 * 86_400_000_000
+"""How long snapshots of other rules are kept after the newest of them, for a return to an older release."""
+
+
+class SnapshotStore:
+    """The snapshots with one key. Every method raises LakeUnavailable."""
+
+    def __init__(self, store: ObjectStore, key: str):
+        """Use the folder of a key, which is the stem of the index's file name and contains format and rules."""
+        self._store = store
+        self._folder = f"{FOLDER}/{key}"
+
+    def newest_first(self) -> Iterator[Manifest | None]:
+        """Yield the manifests, newest first, with None for each that cannot be read."""
+        numbers = sorted(_numbers(self._store.files(self._folder), ".json"), reverse=True)
+        for number in numbers:
+            text = self._store.read(f"{self._folder}/{number:010}.json")
+            yield read_manifest(text) if text is not None else None
+
+    def newest(self) -> Manifest | None:
+        """Return the newest manifest that can be read, or None."""
+        return next((manifest for manifest in self.newest_first() if manifest), None)
+
+    def piece(self, manifest: Manifest, number: int) -> bytes | None:
+        """Return a piece of a snapshot, or None if it is missing."""
+        return self._store.read(f"{self._folder}/{manifest.folder}/{number:05}.lz4")
+
+    def forgotten(self) -> str:
+        """Return a hash of everything that `headwater forget` has done or started in this lake, "" for nothing."""
+        receipts = [(each.name, each.size) for each in self._store.files(FORGOTTEN)]
+        return sha256(repr(receipts).encode()).hexdigest() if receipts else ""
+
+    def claim(self) -> "Claim | None":
+        """Claim the next snapshot. Return None if another process has a claim that is younger than 15 minutes."""
+        files = self._store.files(self._folder)
+        number = max((*_numbers(files, ".json"), 0)) + 1
+        name = f"{self._folder}/{number:010}.claim"
+        own = secrets.token_hex(8)
+        if not self._store.create(name, own.encode()):
+            held = next((each for each in files if each.name == name), None)
+            if held is None or self._now_us(own) - held.at_us < _ABANDONED_US:
+                return None
+            self._store.delete([name])
+            if not self._store.create(name, own.encode()):
+                return None
+        return Claim(number, f"{number:010}-{own}")
+
+    def put(self, claim: "Claim", number: int, content: bytes) -> None:
+        """Upload a piece."""
+        self._store.create(f"{self._folder}/{claim.folder}/{number:05}.lz4", content)
+        reach("snapshot.after_piece")
+
+    def publish(self, claim: "Claim", manifest: Manifest) -> bool:
+        """Publish the snapshot by writing its manifest.
+
+        If another process was faster, delete the pieces and return False.
+        """
+        reach("snapshot.before_manifest")
+        done = self._store.create(f"{self._folder}/{claim.number:010}.json", write_manifest(manifest))
+        reach("snapshot.after_manifest")
+        if not done:
+            self.release(claim)
+        return done
+
+    def release(self, claim: "Claim") -> None:
+        """Delete the claim and its pieces, so that another process can make the snapshot."""
+        self._store.delete([each.name for each in self._store.files(f"{self._folder}/{claim.folder}")])
+        self._store.delete([f"{self._folder}/{claim.number:010}.claim"])
+
+    def prune(self, forgotten: str) -> None:
+        """Delete unused files: all but the newest snapshots, abandoned pieces, and snapshots with erased data.
+
+        Manifests are deleted before their pieces, so that each remaining manifest is complete. Call this only after
+        publishing a snapshot.
+        """
+        files = self._store.files(FOLDER)
+        now_us = max((each.at_us for each in files), default=0)
+        own = [each for each in files if each.name.startswith(f"{self._folder}/")]
+        kept = sorted(_numbers(own, ".json"), reverse=True)[:MAX_SNAPSHOTS]
+        manifests = {each.number: each for each in self.newest_first() if each}
+        kept = [number for number in kept if number in manifests and manifests[number].forgotten == forgotten]
+        folders = {manifests[number].folder for number in kept}
+        deleted = [each for each in own if not _is_kept(each, kept, folders, now_us)]
+        others: dict[str, list[StoredFile]] = {}
+        for each in files:
+            others.setdefault(each.name.split("/")[1], []).append(each)
+        others.pop(self._folder.partition("/")[2], None)
+        for of_other in others.values():
+            if now_us - max(each.at_us for each in of_other) > _OTHER_RULES_US:
+                deleted += of_other
+        self._store.delete([each.name for each in sorted(deleted, key=lambda each: not each.name.endswith(".json"))])
+        remove_half_written(f"{self._store.address}/{FOLDER}", _ABANDONED_US / 3_600_000_000)
+
+    def _now_us(self, own: str) -> int:
+        """Return the current time (us) by the store's clock, which also dates the files."""
+        name = f"{self._folder}/{own}.clock"
+        self._store.create(name, b"")
+        found = next((each.at_us for each in self._store.files(self._folder) if each.name == name), 0)
+        self._store.delete([name])
+        return found
+
+
+class Claim(NamedTuple):
+    """The number of a snapshot in progress, and the folder of its pieces, which is unique to this claim."""
+
+    number: int
+    folder: str
+
+
+def _numbers(files: Sequence[StoredFile], suffix: str) -> list[int]:
+    names = [each.name.rpartition("/")[2] for each in files if each.name.count("/") == 2]
+    return [int(name.removesuffix(suffix)) for name in names if name.endswith(suffix) and name[:10].isdigit()]
+
+
+def _is_kept(file: StoredFile, kept: Sequence[int], folders: set[str], now_us: int) -> bool:
+    name = file.name.split("/")[2]
+    if name.endswith(".json"):
+        return name[:10].isdigit() and int(name[:10]) in kept
+    if name in folders:
+        return True
+    number = int(name[:10]) if name[:10].isdigit() else 0
+    return number > max(kept, default=0) and now_us - file.at_us < _ABANDONED_US

@@ -1,0 +1,339 @@
+"""Facets of jobs and datasets by content: each text is stored once, with the span of time in which it was sent.
+
+The newest value of each facet is also stored separately. Facets that differ from run to run, such as counts and dataset
+versions, are stored only there.
+"""
+
+import sqlite3
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from msgspec import Struct, msgpack, structs
+
+from headwater.events.decode import decode
+from headwater.events.event import Content, Event, Sent, SentDataset
+from headwater.events.facet_digests import Memo
+from headwater.events.facet_sets import CHANGING
+from headwater.events.rule_facets import text_at
+from headwater.events.wire import NULL
+from headwater.index.stored.database import COUNTED, DATASET, JOB, chunks
+from headwater.index.stored.events import FacetNamesTable
+from headwater.index.stored.numbers import NameNumbers
+from headwater.index.stored.run_facets import RunContextTable
+from headwater.index.stored.upserts import NEWER, WIDEN, Span, rows, widen
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.event_reading import ReadShape
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.newest_first import Order, order_text, placed
+from headwater.lineage.runs.run_facts import DatasetUse, Forms, RunFacts
+from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
+
+EventOrder = tuple[str, int]
+"""The sortable text of an event's order, and a dataset's position in the event."""
+
+
+class NumberedFacets(NamedTuple):
+    """The numbers of a facet set and of the text of each facet. source: its data source as (name, URI)."""
+
+    number: int
+    source: tuple[str, str] | None
+    facets: tuple[tuple[str, int], ...]
+
+
+class FacetSetTable:
+    """Collects the descriptive facets of a batch and writes them in `flush`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._sql = connection
+        self._tags: set[str] = set()
+        self._spans: dict[tuple[int, int, int], Span] = {}
+        self._last: dict[tuple[int, int, int], str] = {}
+        self._sources: dict[tuple[str, str], Span] = {}
+        self._newest: dict[tuple[int, int, str], tuple[EventOrder, int | str]] = {}
+
+    def add_set(self, kind: int, name: int, facets: NumberedFacets, span: Span, newest: EventOrder) -> None:
+        """Add a set of facets of a job or dataset, the span in which it was sent, and the order of its newest event."""
+        key = (kind, name, facets.number)
+        widen(self._spans, key, span)
+        self._last[key] = max(self._last.get(key, ""), placed(*newest))
+        self.add_newest(kind, name, newest, facets.facets)
+
+    def add_newest(self, kind: int, name: int, order: EventOrder, facets: Iterable[tuple[str, int | str]]) -> None:
+        """Add facets as (name, text or text number). Only the newest value of each facet is stored."""
+        for facet, value in facets:
+            known = self._newest.get((kind, name, facet))
+            if known is None or known[0] < order:
+                self._newest[kind, name, facet] = order, value
+
+    def add_source(self, source: tuple[str, str], span: Span) -> None:
+        """Add a data source as (name, URI) with the span in which it was sent."""
+        widen(self._sources, source, span)
+
+    def add_tags(self, keys: Iterable[str]) -> None:
+        """Add the keys of tags that are in use."""
+        self._tags.update(keys)
+
+    def flush(self) -> None:
+        """Write everything that was added since the last call."""
+        write = self._sql.executemany
+        write(
+            f"INSERT INTO facet_set_uses VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, "
+            "event_order = max(event_order, excluded.event_order)",
+            [(*key, *span, self._last[key]) for key, span in self._spans.items()],
+        )
+        write(
+            f"INSERT INTO data_sources VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, "
+            "uri = max(uri, excluded.uri)",
+            rows(self._sources),
+        )
+        write(
+            "INSERT INTO newest_facets VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            f"event_order = excluded.event_order, value = excluded.value {NEWER}",
+            [(*key, placed(order, place), value) for key, ((order, place), value) in self._newest.items()],
+        )
+        write("INSERT OR IGNORE INTO tag_names VALUES (?)", [(tag,) for tag in self._tags])
+        for each in (self._spans, self._last, self._sources, self._newest, self._tags):
+            each.clear()
+
+
+_KEEP = 200_000
+
+
+class NumberedDataset(Struct):
+    """A dataset in an event shape: the number of its name and its facets.
+
+    changes: it has facets that differ from event to event. span: first and last event time in this batch. newest: the
+    greatest order in this batch. at: the sequence of that newest event and the position among its datasets.
+    """
+
+    use: DatasetUse
+    name: int
+    facets: NumberedFacets
+    changes: bool
+    span: Span | None = None
+    newest: EventOrder = ("", 0)
+    at: tuple[int, int] = (0, 0)
+
+
+class FacetShape(NamedTuple):
+    """The descriptive facets of an event shape.
+
+    names: number of its combination of facet names. job: None if the event has no job facets.
+    """
+
+    datasets: tuple[NumberedDataset, ...]
+    places: tuple[int, ...]
+    names: int
+    job: NumberedFacets | None
+
+
+class FacetShapes:
+    """The cache of event shapes."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers) -> None:
+        self._sql = connection
+        self._names = names
+        self._texts: Memo[int] = Memo()
+        self._facet_names = FacetNamesTable(connection)
+        self._shapes: dict[tuple[str, Forms], FacetShape] = {}
+        self._datasets: dict[bytes, NumberedDataset] = {}
+        self._in_events: dict[tuple[int, Name], NumberedDataset] = {}
+
+    def in_event(self, shape: str, forms: Forms) -> FacetShape:
+        """Return a cached shape. forms: names that mean other datasets in the event (rule 2.1)."""
+        found = self._shapes.get((shape, forms))
+        if found is None:
+            sent, named = self._shapes[shape, ()], dict(forms)
+            datasets = tuple(self._named(each, named) for each in sent.datasets)
+            found = self._shapes[shape, forms] = sent._replace(datasets=datasets)
+        return found
+
+    def _named(self, sent: NumberedDataset, forms: Mapping[Name, Name]) -> NumberedDataset:
+        """Return a dataset of a shape under the name that it has in an event."""
+        form = forms.get(sent.use.name)
+        if form is None:
+            return sent
+        key = id(sent), form
+        found = self._in_events.get(key)
+        if found is None:
+            use = structs.replace(sent.use, name=form)
+            found = NumberedDataset(use, self._names.number(form), sent.facets, sent.changes)
+            self._in_events[key] = found
+        return found
+
+    def learn(self, event: Event, shape: ReadShape) -> None:
+        """Add the shape of an event."""
+        datasets = (*event.inputs, *event.outputs)
+        numbered = [self._dataset(datasets[place], of) for place, of in zip(shape.places, shape.uses, strict=True)]
+        run_facets, job_facets = event.said.run_facets, [facet.name for facet in event.said.job_facets]
+        names = self._facet_names.number(run_facets, job_facets)
+        job = self._set(event.job_contents) if job_facets else None
+        self._shapes[event.shape, ()] = FacetShape(tuple(numbered), shape.places, names, job)
+
+    def is_full(self) -> bool:
+        """Return whether the cache has so many entries that `forget` should clear it."""
+        return len(self._shapes) + len(self._datasets) + len(self._in_events) > _KEEP
+
+    def forget(self) -> None:
+        """Clear the cache. Readers of events must then learn all shapes again."""
+        self._shapes.clear()
+        self._datasets.clear()
+        self._in_events.clear()
+
+    def _dataset(self, dataset: SentDataset, use: DatasetUse) -> NumberedDataset:
+        found = self._datasets.get(dataset.shape)
+        if found is None:
+            changes = bool(dataset.mentioned.counted) or any(name in CHANGING for name in dataset.facets)
+            found = NumberedDataset(use, self._names.number(use.name), self._set(dataset.contents), changes)
+            self._datasets[dataset.shape] = found
+        return found
+
+    def _set(self, contents: Sequence[Content]) -> NumberedFacets:
+        """Store a set of facets and return its numbers. Facets that belong to a single run are not part of the set."""
+        facets = {content.key: content for content in contents}
+        numbers = {key: self._text(content.raw) for key, content in facets.items()}
+        schema = facets["schema"].content_hash if "schema" in facets else None
+        value = msgpack.encode(sorted(numbers.items()))
+        number = self._numbered("facet_sets", blake2b(value, digest_size=16).digest(), (schema, value))
+        source = decode(facets["dataSource"].raw) if "dataSource" in facets else None
+        name = text_at(source, "name")
+        named = (name, text_at(source, "uri") or name) if name else None
+        return NumberedFacets(number, named, tuple(numbers.items()))
+
+    def _text(self, raw: bytes) -> int:
+        digest = blake2b(raw, digest_size=16).digest()
+        return self._texts.get(raw) or self._texts.put(raw, self._numbered("facet_texts", digest, (raw.decode(),)))
+
+    def _numbered(self, table: str, digest: bytes, rest: tuple[object, ...]) -> int:
+        found = self._sql.execute(f"SELECT id FROM {table} WHERE digest = ?", (digest,)).fetchone()
+        if found is None:
+            values = f"INSERT INTO {table} VALUES (NULL, ?, {', '.join('?' * len(rest))})"
+            return int(self._sql.execute(values, (digest, *rest)).lastrowid or 0)
+        return int(found[0])
+
+
+Bodies = Callable[[Collection[int]], Mapping[int, str]]
+"""A function that returns the bodies of a batch's events by their sequences."""
+
+
+def in_chunks(bodies: Bodies, sequences: Collection[int]) -> Iterator[tuple[int, str]]:
+    """Yield (sequence, body) by ascending sequence, with at most 500 bodies in memory."""
+    for some in chunks(sorted(sequences)):
+        yield from bodies(some).items()
+
+
+class _JobShape(Struct):
+    """A shape of one job in a batch.
+
+    shown: number of the job's display name, 0 without a job. sequence: of the newest event.
+    """
+
+    shape: FacetShape
+    shown: int
+    span: Span
+    newest: Order
+    sequence: int
+
+
+class FacetTable:
+    """Collects the facets of events and writes them in `flush`.
+
+    facet_names: event id → number of the names of its facets, until `flush`. generation: number of the current batch.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, context: RunContextTable):
+        """context: receives the run facets of events."""
+        self._names = names
+        self.generation = 0
+        self.facet_names: dict[str, int] = {}
+        self._shapes = FacetShapes(connection, names)
+        self._facet_sets = FacetSetTable(connection)
+        self._context = context
+        self._job_shapes: dict[Hashable, _JobShape] = {}
+        self._batch: list[NumberedDataset] = []
+
+    def learn(self, event: Event, shape: ReadShape) -> None:
+        """Add the shape of an event. Required before `take` gets events of that shape."""
+        self._shapes.learn(event, shape)
+
+    def is_full(self) -> bool:
+        """Return whether the cache of shapes has so many entries that `forget` should clear it."""
+        return self._shapes.is_full()
+
+    def forget(self) -> None:
+        """Clear the cache of shapes. Readers of events must then learn all shapes again."""
+        self._shapes.forget()
+
+    def take(self, sequence: int, sent: Sent, fact: RunFacts, of_run: Facets) -> None:
+        """Add an event of any kind, with the facets of its run."""
+        order, content = fact.order, fact.content
+        time_us, key = order.time_us, (sent.shape, content.kind, content.job, content.forms)
+        known = self._job_shapes.get(key)
+        if known is None:
+            shown = self._names.number(job_key(content.job, None)) if content.kind != "DATASET" else 0
+            shape = self._shapes.in_event(sent.shape, content.forms)
+            known = _JobShape(shape, shown, (time_us, time_us), order, sequence)
+            self._job_shapes[key] = known
+        else:
+            first_us, last_us = known.span
+            if not first_us <= time_us <= last_us:
+                known.span = (min(first_us, time_us), max(last_us, time_us))
+            if known.newest < order:
+                known.newest, known.sequence = order, sequence
+        self.facet_names[order.event_id] = known.shape.names
+        if of_run and known.shown:
+            self._context.take(of_run, sent, fact, known.shown)
+
+    def flush(self, bodies: Bodies) -> None:
+        """Write everything that was added since the last call."""
+        for job_shape in self._job_shapes.values():
+            self._add_shape(job_shape)
+        self._read_changing(bodies)
+        for dataset in self._batch:
+            self._add_dataset(dataset)
+        self._facet_sets.flush()
+        self._context.flush(self.generation)
+        for each in (self.facet_names, self._job_shapes, self._batch):
+            each.clear()
+
+    def _add_shape(self, job_shape: _JobShape) -> None:
+        """Add a shape of a job, once for all its events in this batch."""
+        shape, order = job_shape.shape, order_text(job_shape.newest)
+        for place, dataset in enumerate(shape.datasets):
+            if dataset.span is None:
+                dataset.span = job_shape.span
+                self._batch.append(dataset)
+            else:
+                dataset.span = (min(dataset.span[0], job_shape.span[0]), max(dataset.span[1], job_shape.span[1]))
+            if dataset.newest < (order, place):
+                dataset.newest, dataset.at = (order, place), (job_shape.sequence, shape.places[place])
+        if job_shape.shown and shape.job:
+            self._facet_sets.add_set(JOB, job_shape.shown, shape.job, job_shape.span, (order, 0))
+
+    def _read_changing(self, bodies: Bodies) -> None:
+        """Read the facets that differ from event to event, from the body of each dataset's newest event."""
+        changing = [dataset for dataset in self._batch if dataset.changes]
+        by_event: dict[int, list[NumberedDataset]] = {}
+        for numbered in changing:
+            by_event.setdefault(numbered.at[0], []).append(numbered)
+        for sequence, body in in_chunks(bodies, by_event):
+            datasets = sent_datasets(read_stored(body))
+            for numbered in by_event[sequence]:
+                dataset = datasets[numbered.at[1]]
+                own, counted = members(dataset.facets), members(dataset.inputFacets)
+                self._facet_sets.add_newest(DATASET, numbered.name, numbered.newest, _texts(own, CHANGING))
+                self._facet_sets.add_newest(COUNTED, numbered.name, numbered.newest, _texts(counted, counted))
+
+    def _add_dataset(self, dataset: NumberedDataset) -> None:
+        """Add a dataset, once for all its events in this batch."""
+        (span, newest), (dataset.span, dataset.newest) = (dataset.span or (0, 0), dataset.newest), (None, ("", 0))
+        self._facet_sets.add_set(DATASET, dataset.name, dataset.facets, span, newest)
+        if dataset.facets.source:
+            self._facet_sets.add_source(dataset.facets.source, span)
+        if dataset.use.tags:
+            self._facet_sets.add_tags(tag.key for tag in dataset.use.tags)
+
+
+def _texts(facets: Facets, names: Container[str]) -> Iterator[tuple[str, str]]:
+    return ((name, bytes(text).decode()) for name, text in facets.items() if name in names and text != NULL)

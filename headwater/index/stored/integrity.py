@@ -1,0 +1,309 @@
+"""Page checksums of an index file, and the classification of errors: damage, a passing fault or a bad event."""
+
+import logging
+import os
+import sqlite3
+import time
+from array import array
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+
+from headwater.common.errors import HeadwaterError, InvalidEvent
+from headwater.common.storage_faults import DAMAGED_IN_SQLITE
+
+log = logging.getLogger(__name__)
+
+SUFFIX = "-sums"
+MANY_FRAMES = 1000
+"""The number of pages in the `-wal` file at which the writer copies them into the index file; also SQLite's default."""
+
+_UNKNOWN = 0
+_MIN_PAGE_BYTES = 512
+_WAL_HEADER, _FRAME_HEADER = 32, 24  # https://www.sqlite.org/fileformat2.html#walformat
+_READ_BYTES = 1 << 20
+_BLOCK = 1024
+"""The number of checksums in one write."""
+_RETRIES = 3
+
+
+class PageSums:
+    """Stores a CRC-32 of each page in a file next to the index file, as a list of 32-bit numbers.
+
+    SQLite has no page checksums, so a flipped bit in a value would go unnoticed.
+
+    The index file changes only when pages are copied from the `-wal`. The writer controls these copies: before each
+    one, it marks the checksums of the pages as unknown (0). A kill in between therefore leaves no wrong checksum.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection):
+        """Read the checksums. No other connection may write the index file."""
+        self._path, self._connection = path, connection
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        self._page_bytes: int = connection.execute("PRAGMA page_size").fetchone()[0]
+        self._sums = _sums_of(path)
+        self._unknown = {number for number, each in enumerate(self._sums, 1) if each == _UNKNOWN}
+
+    def checkpoint(self, *, least_frames: int = 0) -> None:
+        """Copy the pages of the `-wal` into the index file and store their checksums.
+
+        least_frames: do nothing if the `-wal` has fewer frames. Pages that a reader still needs in the `-wal` stay
+        unknown until the next call.
+        """
+        wal = _Wal(self._path, self._page_bytes)
+        try:
+            if least_frames and not wal.has_frame(least_frames):
+                return
+            pages = wal.pages() | self._unknown
+            pages.update(range(len(self._sums) + 1, max(pages, default=0)))
+            self._store(dict.fromkeys(pages, _UNKNOWN))
+            self._unknown = pages
+            is_stored = True
+        except OSError as error:
+            self._forget(error)
+            is_stored = False
+        try:
+            _, in_wal, copied = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.OperationalError as error:
+            log.warning("Cannot copy the index's -wal into its file (%s). The next batch tries again.", error)
+            return
+        if in_wal == copied and is_stored:
+            self._store_copied()
+
+    def _store_copied(self) -> None:
+        try:
+            with _mapped(self._path) as content:
+                pages = {*self._unknown, *range(len(self._sums) + 1, len(content) // self._page_bytes + 1)}
+                self._store({number: self._sum_in(content, number) for number in pages})
+            self._unknown = set()
+        except OSError as error:
+            self._forget(error)
+
+    def _forget(self, error: OSError) -> None:
+        """Delete the checksums rather than keep wrong ones. The next writer that opens the file computes them again."""
+        log.warning("Cannot write the page checksums of the index (%s). A later writer computes them again.", error)
+        with suppress(OSError):
+            Path(f"{self._path}{SUFFIX}").unlink(missing_ok=True)
+        self._sums, self._unknown = array("I"), set()
+
+    def _sum_in(self, content: mmap | bytes, page: int) -> int:
+        return _sum(content[(page - 1) * self._page_bytes : page * self._page_bytes])
+
+    def _store(self, sums: dict[int, int]) -> None:
+        _write(self._path, self._sums, sums)
+
+
+def mark_wal_pages(path: Path) -> None:
+    """Mark the checksums of the pages in a `-wal` as unknown, before the index file is opened for writing.
+
+    SQLite copies these pages into the file at the latest when its last connection closes.
+    """
+    sums = _sums_of(path)
+    page_bytes = _page_bytes(path)
+    if sums and page_bytes:
+        _write(path, sums, dict.fromkeys(_Wal(path, page_bytes).pages(), _UNKNOWN))
+
+
+def _write(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
+    """Update checksums by page number, and write the blocks that contain them."""
+    missing = max(sums, default=0) - len(known)
+    known.extend([_UNKNOWN] * missing)
+    for number, each in sums.items():
+        known[number - 1] = each
+    descriptor = os.open(f"{path}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        for block in {(number - 1) // _BLOCK for number in sums}:
+            some = known[block * _BLOCK : (block + 1) * _BLOCK]
+            os.pwrite(descriptor, some.tobytes(), block * _BLOCK * some.itemsize)
+    finally:
+        os.close(descriptor)
+
+
+def _page_bytes(path: Path) -> int:
+    """Return the page size from the file header, or 0 if it is invalid, so that SQLite rejects the file."""
+    try:
+        with path.open("rb") as file:
+            stored = int.from_bytes(file.read(18)[16:18], "big")
+    except FileNotFoundError:
+        return 0
+    return 65536 if stored == 1 else stored if stored >= _MIN_PAGE_BYTES else 0
+
+
+def check_pages(path: Path) -> None:
+    """Compare the pages of an index file with their checksums. The writer may be running meanwhile.
+
+    Raises sqlite3.DatabaseError with the code SQLITE_CORRUPT if a page differs.
+    """
+    sums = _sums_of(path)
+    with suppress(FileNotFoundError):  # no such file, or its writer has just replaced it
+        _compare(path, sums)
+
+
+def _compare(path: Path, sums: "array[int]") -> None:
+    page_bytes = _page_bytes(path)
+    if not page_bytes:
+        return
+    with path.open("rb") as file:
+        at_once = _READ_BYTES // page_bytes
+        for first in range(0, len(sums), at_once):
+            content = memoryview(file.read(at_once * page_bytes))
+            for number in range(first, min(first + len(content) // page_bytes, len(sums))):
+                start = (number - first) * page_bytes
+                if sums[number] not in (_UNKNOWN, _sum(content[start : start + page_bytes])):
+                    _recheck(path, number, page_bytes)
+
+
+def _recheck(path: Path, number: int, page_bytes: int) -> None:
+    """Raise the error for a page unless the writer has just changed it: it marks the page before it writes."""
+    for _ in range(_RETRIES):
+        with path.open("rb") as file:
+            found = _sum(os.pread(file.fileno(), page_bytes, number * page_bytes))
+        sums = _sums_of(path)
+        if number >= len(sums) or sums[number] in (_UNKNOWN, found):
+            return
+    error = sqlite3.DatabaseError(f"page {number + 1} of {path.name} differs from its checksum")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    raise error
+
+
+def _sums_of(path: Path) -> "array[int]":
+    found = array("I")
+    with suppress(FileNotFoundError):
+        content = Path(f"{path}{SUFFIX}").read_bytes()
+        found.frombytes(content[: len(content) // found.itemsize * found.itemsize])
+    return found
+
+
+def _sum(page: bytes | memoryview) -> int:
+    return crc32(page) or 1
+
+
+class _Wal:
+    """The current frames of a `-wal` file, that is, those with the same salts as its header."""
+
+    def __init__(self, path: Path, page_bytes: int):
+        """path: the index file."""
+        self._path = Path(f"{path}-wal")
+        self._frame_bytes = _FRAME_HEADER + page_bytes
+
+    def has_frame(self, number: int) -> bool:
+        """Return whether the file has at least this many frames."""
+        return any(True for _ in self._pages_from(number))
+
+    def pages(self) -> set[int]:
+        """Return the numbers of the pages in the frames."""
+        return set(self._pages_from(1))
+
+    def _pages_from(self, first: int) -> Iterator[int]:
+        with _mapped(self._path) as content:
+            salts = content[16:24]
+            for at in range(_WAL_HEADER + (first - 1) * self._frame_bytes, len(content), self._frame_bytes):
+                if content[at + 8 : at + 16] != salts:
+                    return
+                yield int.from_bytes(content[at : at + 4], "big")
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap | bytes]:
+    """Map a file into memory. A missing or empty file gives empty bytes."""
+    try:
+        with path.open("rb") as file:
+            mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+    except (FileNotFoundError, ValueError):  # ValueError: an empty file has nothing to map
+        yield b""
+        return
+    with mapped:
+        yield mapped
+
+
+_INCOMPLETE = ("no such table", "vtable constructor failed", "malformed database schema")
+"""Message prefixes of SQLITE_ERROR that mean missing tables. With other messages, the SQL statement is wrong."""
+_TRANSIENT = (
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA,
+)  # fmt: skip
+_EVENT_ERRORS = (
+    sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE,
+    sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_INTERRUPT,
+)  # fmt: skip
+_STORED_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+_CACHED_S = 60
+
+
+def is_damage(error: BaseException) -> bool:
+    """Return whether an error proves that the index file is damaged.
+
+    A full disk, a lock or a wrong SQL statement does not: after a rebuild, the index would fail in the same way.
+    """
+    if isinstance(error, sqlite3.Error):
+        code = _code(error)
+        return code in DAMAGED_IN_SQLITE or (code == sqlite3.SQLITE_ERROR and str(error).startswith(_INCOMPLETE))
+    return type(error) is msgspec.DecodeError  # a value that was cut or overwritten
+
+
+def is_transient(error: BaseException) -> bool:
+    """Return whether the same statement may succeed later, for example because the file is locked or its disk fails."""
+    return isinstance(error, sqlite3.Error) and _code(error) in _TRANSIENT
+
+
+def is_caused_by_events(error: Exception) -> bool:
+    """Return whether an error is caused by the content of events, not by the disk, the lake, a setting or damage."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF in _EVENT_ERRORS
+    ours = isinstance(error, HeadwaterError) and not isinstance(error, InvalidEvent)
+    return not (ours or isinstance(error, OSError) or is_damage(error))
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's primary result code, or None if Python's sqlite3 module raised the error itself."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+class DamageCheck:
+    """Decide whether an index file is damaged, by reading the file if the error is ambiguous.
+
+    For example, a missing row ends in a TypeError, as a programming error does.
+    """
+
+    def __init__(self) -> None:
+        self._intact: dict[Path, float] = {}
+
+    def is_damaged(self, error: BaseException, path: Path) -> bool:
+        """Return whether an error is caused by a damaged file.
+
+        Reading a file takes about one second for each 200 MB. The result "intact" is therefore cached for a minute, so
+        that a programming error does not cost that time with every question.
+        """
+        if is_damage(error):
+            return True
+        code = _code(error) if isinstance(error, sqlite3.Error) else None
+        is_clear = code not in (None, sqlite3.SQLITE_ERROR) or isinstance(error, HeadwaterError | OSError)
+        if is_clear or not isinstance(error, Exception):
+            return False
+        now = time.monotonic()
+        if now < self._intact.get(path, -_CACHED_S) + _CACHED_S:
+            return False
+        if not is_intact(path):
+            return True
+        self._intact[path] = now
+        return False
+
+
+def is_intact(path: Path) -> bool:
+    """Return whether a file is intact: page checksums, SQLite's integrity check, and a read of all rows."""
+    try:
+        check_pages(path)
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as sql:
+            if sql.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+                return False
+            for (table,) in sql.execute(_STORED_TABLES).fetchall():
+                for _ in sql.execute(f"SELECT * FROM {table}"):
+                    pass
+    except (sqlite3.Error, UnicodeDecodeError):
+        return False
+    return True

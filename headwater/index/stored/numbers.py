@@ -1,0 +1,133 @@
+"""Tables `names` and `run_keys`: the numbers that other tables store instead of names and run keys."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from headwater.index.stored.database import chunks, marks
+from headwater.lineage.edges.current_candidates import CANDIDATE_ORDER
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.newest_first import newest_first
+
+
+class NameNumbers:
+    """All names and their numbers, in memory."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        self._connection = connection
+        self._numbers: dict[Name, int] = {}
+        self._names: dict[int, Name] = {}
+        self._generations: dict[Name, list[Name]] = {}
+        self._newest = 0
+        self._before = self._last = 0
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the names that were added since the last call."""
+        rows = self._connection.execute(
+            "SELECT id, namespace, name, generation FROM names WHERE id > ?", (self._newest,)
+        )
+        for number, *parts in rows:
+            self._newest = max(self._newest, number)
+            self._add(Name(*parts), number)
+
+    def begin(self) -> None:
+        """Begin a batch. Names that are known now are not new in it."""
+        self._before = self._last
+
+    def is_new(self, number: int) -> bool:
+        """Return whether the current batch was the first to use a name."""
+        return number > self._before
+
+    def number(self, name: Name) -> int:
+        """Return the number of a name. A new name is stored and gets a number."""
+        found = self._numbers.get(name)
+        if found is None:
+            cursor = self._connection.execute("INSERT INTO names(namespace, name, generation) VALUES (?, ?, ?)", name)
+            found = int(cursor.lastrowid or 0)
+            self._add(name, found)
+        return found
+
+    def generations(self, name: Name) -> list[Name]:
+        """Return the known generations of a dataset name (rule 10)."""
+        return self._generations.get(name.plain, [])
+
+    def _add(self, name: Name, number: int) -> None:
+        self._last = max(self._last, number)
+        self._numbers[name] = number
+        self._names[number] = name
+        self._generations.setdefault(name.plain, []).append(name)
+
+    def known(self, name: Name) -> int | None:
+        """Return the number of a name, or None if it is not stored."""
+        return self._numbers.get(name)
+
+    def name(self, number: int) -> Name:
+        """Return the name for a number. Raises KeyError if there is none."""
+        return self._names[number]
+
+
+_KEEP = 100_000
+
+TIE = "coalesce(v.tie, k.key)"
+"""SQL that orders candidates of one instant. `v` is the candidate, `k` the key of its run."""
+
+NEWEST_CANDIDATE = newest_first(
+    {**{name: f"v.{name}" for name in CANDIDATE_ORDER}, "tie": TIE}[name] for name in CANDIDATE_ORDER
+)
+"""ORDER BY for candidates `v` with run keys `k`, newest first. The period comes before the time."""
+
+NEWEST_WRITE = newest_first(("v.time_us", TIE))
+"""The same, but only by time."""
+
+
+class RunNumbers(dict[str, int]):
+    """Run keys → numbers. A new key gets a number on access.
+
+    Before format 8, the key itself is the number.
+    """
+
+    def __init__(self, connection: sqlite3.Connection):
+        """Use the index's connection. The caller manages its transaction."""
+        super().__init__()
+        self._sql = connection
+        self._next = 0
+        self._first_new = 0
+
+    def begin(self) -> None:
+        """Begin a batch. Runs that get a number from now on are new in it."""
+        self._first_new = self._first()
+
+    def is_new(self, number: int) -> bool:
+        """Return whether a number was assigned in this batch."""
+        return number >= self._first_new
+
+    def take(self, keys: Iterable[str | None]) -> None:
+        """Assign numbers to all these keys at once."""
+        if len(self) > _KEEP:
+            self.clear()
+        new = [key for key in dict.fromkeys(keys) if key is not None and key not in self]
+        self.update(self.known(new))
+        rows = list(enumerate((key for key in new if key not in self), self._first()))
+        self._sql.executemany("INSERT INTO run_keys VALUES (?, ?)", rows)
+        self.update((key, number) for number, key in rows)
+        self._next += len(rows)
+
+    def __missing__(self, key: str) -> int:
+        self.take([key])
+        return self[key]
+
+    def known(self, keys: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of keys, without the keys that have none."""
+        found: dict[str, int] = {}
+        for some in chunks(keys):
+            found.update(self._sql.execute(f"SELECT key, id FROM run_keys WHERE key IN ({marks(some)})", some))
+        return found
+
+    def key(self, number: int) -> str:
+        """Return the run key for a number."""
+        return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (number,)).fetchone()[0])
+
+    def _first(self) -> int:
+        if not self._next:  # a batch that was rolled back leaves a gap
+            self._next = int(self._sql.execute("SELECT coalesce(max(id), 0) + 1 FROM run_keys").fetchone()[0])
+        return self._next

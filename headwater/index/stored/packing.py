@@ -1,0 +1,252 @@
+"""Pack values of the index as MessagePack: event contents that share dataset uses, edge sets that share names."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self, TypeVar
+
+from msgspec import DecodeError, Struct, ValidationError, msgpack
+
+from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
+from headwater.lineage.edges.run_edges import Doubt, Edge, JobFeed, Mention, OutputLineage
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Forms, Tag
+
+T = TypeVar("T")
+
+
+class PackedFacts(Struct, array_like=True, gc=False):
+    """An event's content, with its dataset uses as numbers.
+
+    Before format 8, it contained the run facts except run and event id. The fields time_us, received_us, execution and
+    parent are unused since then.
+    """
+
+    kind: str
+    type: str
+    time_us: int
+    received_us: int
+    job: Name
+    artifact: str | None
+    execution: str | None
+    processing: str | None
+    snapshot: bool
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    declared: tuple[tuple[str, str], ...]
+    producer: str
+    parent: str | None = None
+    leads_to: tuple[Name, ...] = ()
+    sql: str | None = None
+    write_signs: tuple[str, ...] = ()
+    sent_job: Name | None = None
+    forms: Forms = ()
+
+
+class PackedEdges(Struct, array_like=True, gc=False):
+    """An edge set. Datasets, columns and transformations are positions in the lists of names and transformations.
+
+    edges: four numbers each, in the order of the fields of `Edge`. borrowed: used only before format 14. tables, named,
+    also_read, opaque: empty if the inputs are stored separately (`input_lists`).
+    """
+
+    names: list[Name]
+    column_names: list[str | None]
+    transformations: list[Transformation]
+    output: int | None
+    edges: list[int]
+    columns: tuple[str, ...]
+    bare: tuple[str, ...]
+    tables: list[int]
+    named: list[int]
+    also_read: list[int]
+    carries: bool
+    borrowed: bool
+    opaque: list[int] | None = None
+    shows: bool = True
+    inferred: bool = False
+    unread: str | None = None
+    unaccounted: tuple[str, ...] = ()
+    doubts: list[tuple[int, list[int], int | None]] = []
+    attempt: str | None = None
+    doubtful: list[int] = []
+    mentions: list[tuple[int, tuple[str, ...]]] = []
+    jobs: list[Name] = []
+    feeds: list[tuple[Name, list[int], list[Name]]] = []
+
+
+class PackedInputs(Struct, array_like=True, gc=False):
+    """A list of inputs. The other fields are positions in `names`."""
+
+    names: list[Name]
+    tables: list[int]
+    named: list[int]
+    also_read: list[int]
+    opaque: list[int]
+
+
+class Inputs(NamedTuple):
+    """The inputs of an edge set; see `OutputLineage`."""
+
+    tables: tuple[Name, ...] = ()
+    named: tuple[Name, ...] = ()
+    also_read: tuple[Name, ...] = ()
+    opaque: tuple[Name, ...] = ()
+
+    @classmethod
+    def of(cls, lineage: OutputLineage) -> Self:
+        """Return the inputs of an edge set."""
+        return cls(lineage.tables, lineage.named, lineage.also_read, lineage.opaque)
+
+
+encode = msgpack.Encoder().encode
+
+
+def _reader(decoder: msgpack.Decoder[T]) -> Callable[[bytes], T]:
+    """Return a function that decodes values of the index.
+
+    It raises DecodeError also for a value of another type or with invalid UTF-8, because these too mean damage.
+    """
+    decode = decoder.decode
+
+    def read(value: bytes) -> T:
+        try:
+            return decode(value)
+        except (ValidationError, UnicodeDecodeError) as error:
+            raise DecodeError(str(error)) from error
+
+    return read
+
+
+_edges_from = _reader(msgpack.Decoder(PackedEdges))
+_inputs_from = _reader(msgpack.Decoder(PackedInputs))
+packed_facts_from = _reader(msgpack.Decoder(PackedFacts))
+use_from = _reader(msgpack.Decoder(DatasetUse))
+tags_from = _reader(msgpack.Decoder(tuple[Tag, ...]))
+versions_from = _reader(msgpack.Decoder(dict[int, str]))
+names_from = _reader(msgpack.Decoder(list[Name]))
+lines_from = _reader(msgpack.Decoder(tuple[SentEdge, ...]))
+sql_from = _reader(msgpack.Decoder(SentSql))
+paths_from = _reader(msgpack.Decoder(tuple[tuple[str, ...], ...]))
+
+
+def pack_content(content: EventContent, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+    """Pack an event's content. inputs, outputs: the numbers of its dataset uses. Equal contents give equal bytes."""
+    return encode(
+        PackedFacts(
+            content.kind, content.type, 0, 0, content.job, content.artifact, None, content.processing,
+            content.snapshot, tuple(inputs), tuple(outputs), content.declared, content.producer, None, content.leads_to,
+            content.sql, content.write_signs, content.sent_job, content.forms,
+        )
+    )  # fmt: skip
+
+
+class _Places(dict[Name, int]):
+    """Assigns positions to names in the order of their first use."""
+
+    def of(self, names: tuple[Name, ...]) -> list[int]:
+        """Return the positions of names. New names get the next positions."""
+        return [self.setdefault(name, len(self)) for name in names]
+
+
+def pack_inputs(inputs: Inputs) -> bytes:
+    """Pack a list of inputs. Equal lists give equal bytes."""
+    names = _Places()
+    lists = {field: names.of(value) for field, value in inputs._asdict().items()}
+    return encode(PackedInputs(list(names), **lists))
+
+
+def unpack_inputs(value: bytes) -> Inputs:
+    """Unpack a list of inputs."""
+    packed = _inputs_from(value)
+    return Inputs(
+        *(_names(packed.names, each) for each in (packed.tables, packed.named, packed.also_read, packed.opaque))
+    )
+
+
+def _names(names: list[Name], numbers: list[int]) -> tuple[Name, ...]:
+    return tuple([names[number] for number in numbers])
+
+
+def pack_edges(lineage: OutputLineage, inputs: Inputs) -> bytes:
+    """Pack an edge set. Equal edge sets of different runs give equal bytes.
+
+    inputs: the inputs to include; empty if they are stored separately.
+    """
+    names = _Places()
+    columns: dict[str | None, int] = {}
+    transformations: dict[Transformation, int] = {}
+    edges: list[int] = []
+
+    def place(name: Name) -> int:
+        return names.setdefault(name, len(names))
+
+    output = place(lineage.output) if lineage.output else None
+    for edge in lineage.edges:
+        edges += (
+            place(edge.source), columns.setdefault(edge.column, len(columns)),
+            columns.setdefault(edge.target, len(columns)),
+            transformations.setdefault(edge.transformation, len(transformations)),
+        )  # fmt: skip
+    packed: dict[str, Any] = {
+        "output": output,
+        "edges": edges,
+        **{field: names.of(value) for field, value in inputs._asdict().items()},
+        "doubts": [
+            (place(doubt.source), names.of(doubt.inputs), doubt.dataset and place(doubt.dataset))
+            for doubt in lineage.doubts
+        ],
+        "doubtful": names.of(lineage.doubtful),
+        "mentions": [(place(each.dataset), each.columns) for each in lineage.mentions],
+        "feeds": [(each.job, names.of(each.datasets), list(each.jobs)) for each in lineage.feeds],
+    }
+    return encode(
+        PackedEdges(
+            list(names), list(columns), list(transformations), columns=lineage.columns, bare=lineage.bare,
+            carries=lineage.carries, shows=lineage.shows, borrowed=False,
+            inferred=lineage.inferred, unread=lineage.unread, unaccounted=lineage.unaccounted, attempt=lineage.attempt,
+            jobs=list(lineage.jobs), **packed,
+        )
+    )  # fmt: skip
+
+
+def unpack_edges(value: bytes, separate: Inputs | None) -> OutputLineage:
+    """Unpack an edge set. separate: its inputs if they are stored separately."""
+    packed = _edges_from(value)
+    names, columns, transformations = packed.names, packed.column_names, packed.transformations
+    numbers = iter(packed.edges)
+    edges = zip(numbers, numbers, numbers, numbers, strict=True)
+    inputs = separate or Inputs(
+        *(_names(names, each) for each in (packed.tables, packed.named, packed.also_read, _opaque(packed)))
+    )
+    return OutputLineage(
+        output=None if packed.output is None else names[packed.output],
+        edges=tuple(
+            [
+                Edge(names[source], columns[column] or "", columns[target], transformations[transformation])
+                for source, column, target, transformation in edges
+            ]
+        ),
+        columns=packed.columns,
+        bare=packed.bare,
+        **inputs._asdict(),
+        carries=packed.carries,
+        shows=packed.shows,
+        inferred=packed.inferred,
+        unread=packed.unread,
+        unaccounted=packed.unaccounted,
+        doubts=tuple(
+            Doubt(names[source], _names(names, inputs_of_doubt), None if known is None else names[known])
+            for source, inputs_of_doubt, known in packed.doubts
+        ),
+        attempt=packed.attempt,
+        doubtful=_names(names, packed.doubtful),
+        mentions=tuple(Mention(names[dataset], own) for dataset, own in packed.mentions),
+        jobs=tuple(packed.jobs),
+        feeds=tuple(JobFeed(job, _names(names, datasets), tuple(jobs)) for job, datasets, jobs in packed.feeds),
+    )
+
+
+def _opaque(packed: PackedEdges) -> list[int]:
+    """Return the opaque inputs. In older files, all inputs of an output without column lineage are opaque."""
+    if packed.opaque is not None:
+        return packed.opaque
+    return [] if packed.carries else [*packed.tables, *packed.also_read]

@@ -1,0 +1,133 @@
+"""Outputs that are re-created often: find where a job last wrote one without reading every generation.
+
+A table that is rebuilt every night has a job output for each job and night. Only these job outputs are counted again:
+those that changed, those in which their jobs last wrote, and those that have counted as current readers until now (rule
+6). Of the other job outputs of the table, only statements are added, because other runs may explain them (rule 4).
+"""
+
+import sqlite3
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from typing import Any
+
+from headwater.index.stored.candidates import CandidateTable
+from headwater.index.stored.database import marks
+from headwater.index.stored.numbers import NEWEST_CANDIDATE, TIE, NameNumbers
+from headwater.lineage.edges.current_candidates import WEIGHTS, JobOutput
+from headwater.lineage.names.dataset_name import Name
+
+_MAX = 100
+_NEWEST = (
+    "FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.job_output = ? AND v.weight = ? "
+    f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
+)
+
+_Newest = tuple[int, int, str, int]
+"""Period, time and tie of the newest candidate of a weight in a job output, and the number of the job output."""
+
+
+class _Generations:
+    """The job outputs of one job and one output in all its generations.
+
+    reading: those that count as current readers over all generations.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+        self.reading: set[int] = set()
+        self._newest: dict[int, list[_Newest]] = {weight: [] for weight in WEIGHTS}
+        self._known: dict[tuple[int, int], _Newest] = {}
+
+    def set_newest(self, number: int, weight: int, newest: _Newest | None) -> None:
+        """Set the newest candidate of a weight in a job output."""
+        known, ordered = self._known.pop((number, weight), None), self._newest[weight]
+        if known is not None:
+            del ordered[bisect_left(ordered, known)]
+        if newest is not None:
+            insort(ordered, newest)
+            self._known[number, weight] = newest
+
+    def newest(self) -> list[tuple[int, int]]:
+        """Return (job output, weight) of the newest candidate of each weight."""
+        return [(ordered[-1][3], weight) for weight, ordered in self._newest.items() if ordered]
+
+
+class RecreatedOutputs:
+    """A cache of outputs with more than one generation, loaded when such an output first changes."""
+
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, candidates: CandidateTable):
+        self._sql = connection
+        self._names = names
+        self._candidates = candidates
+        self._loaded: set[Name] = set()
+        self._jobs: dict[JobOutput, _Generations] = {}
+        self._job_of: dict[int, _Generations] = {}
+
+    def affected(self, changed: Iterable[JobOutput]) -> list[int]:
+        """Return the job outputs of one output for which other edge sets may count after these have changed."""
+        changed = list(changed)
+        output = changed[0].output
+        if output is None:
+            return [self._candidates.number(job_output) for job_output in changed]
+        todo = {self._candidates.number(job_output) for job_output in changed}
+        if len(self._names.generations(output)) < 2:
+            return sorted(todo.union(self._candidates.statements(output)))
+        self._load(output.plain, changed)
+        found: set[int] = set()
+        while todo:
+            number = todo.pop()
+            found.add(number)
+            if (generation := self._candidates.job_output(number).output) is not None:
+                todo.update(self._candidates.statements(generation))
+            todo |= self._counting(self._job_of[number])
+            todo -= found
+        return sorted(found)
+
+    def set_reading(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
+        """Record which of these job outputs count over all generations."""
+        for number in numbers:
+            if job := self._job_of.get(number):
+                job.reading.discard(number)
+        for job_output in reading:
+            number = self._candidates.number(job_output)
+            if job := self._job_of.get(number):
+                job.reading.add(number)
+
+    def _load(self, output: Name, changed: Iterable[JobOutput]) -> None:
+        fresh = {self._candidates.number(job_output) for job_output in changed}
+        if output not in self._loaded:
+            self._loaded.add(output)
+            fresh.update(self._candidates.job_outputs_of(self._names.generations(output)))
+        for number in fresh:
+            self._load_newest(number)
+
+    def _load_newest(self, number: int) -> None:
+        job = self._job_of.get(number) or self._add(number)
+        query = f"SELECT v.period_us, v.time_us, {TIE} {_NEWEST}"
+        for weight in WEIGHTS:
+            row = self._sql.execute(query, (number, weight)).fetchone()
+            job.set_newest(number, weight, (*row, number) if row else None)
+
+    def _add(self, number: int) -> _Generations:
+        job_output = self._candidates.job_output(number)
+        key = job_output._replace(output=job_output.output and job_output.output.plain)
+        job = self._job_of[number] = self._jobs.setdefault(key, _Generations())
+        job.numbers.add(number)
+        if self._sql.execute("SELECT 1 FROM edge_sets WHERE job_output = ? AND reading LIMIT 1", (number,)).fetchone():
+            job.reading.add(number)
+        return job
+
+    def _counting(self, job: _Generations) -> set[int]:
+        """Return the job outputs in which a job last wrote an output, and those that have counted until now."""
+        return {number for newest in job.newest() for number in self._same_execution(job, *newest)} | job.reading
+
+    def _same_execution(self, job: _Generations, number: int, weight: int) -> set[int]:
+        """Return the job outputs that the execution of a job's newest candidate reports."""
+        query = f"SELECT DISTINCT job_output FROM candidates WHERE execution = (SELECT v.execution {_NEWEST})"
+        found = {row[0] for row in self._sql.execute(f"{query} LIMIT {_MAX}", (number, weight))}
+        if len(found) == _MAX:
+            own: list[Any] = sorted(job.numbers)
+            found = {
+                row[0] for row in self._sql.execute(f"{query} AND job_output IN ({marks(own)})", (number, weight, *own))
+            }
+        return found & job.numbers

@@ -23,9 +23,8 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.time.snapshot import as_said
-from headwater.operations.runtime.folders import prepare_folder
-from headwater.operations.runtime.indexes import open_index_home, open_view_opener
-from headwater.operations.runtime.snapshot_opening import open_snapshots
+from headwater.operations.runtime.data_folder import prepare_folder
+from headwater.operations.runtime.index import open_index_home, open_snapshots, open_view_opener
 from headwater.operations.runtime.storage import lake_place
 from headwater.operations.settings import Settings, load_settings
 
@@ -35,14 +34,14 @@ _INSTANCE = """
 import asyncio, json, sys, threading, time
 from pathlib import Path
 import httpx
-from headwater.operations.runtime.folders import prepare_folder
-from headwater.operations.runtime.indexes import maintain_index
-from headwater.operations.runtime.read_side import ReadSide
+from headwater.operations.runtime.data_folder import prepare_folder
+from headwater.operations.runtime.index import maintain_index
+from headwater.operations.runtime.api import ApiResources
 from headwater.operations.settings import load_settings
 told, asked = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 settings = load_settings(told, folder=Path(told["data"]), environment={})[0]
 folder = prepare_folder(settings)
-side, stop = ReadSide(settings, folder, lambda: lambda: ()), threading.Event()
+side, stop = ApiResources(settings, folder, lambda: lambda: ()), threading.Event()
 keeping = threading.Thread(target=maintain_index, args=(settings, folder, stop))
 keeping.start()
 async def ask():

@@ -22,8 +22,8 @@ from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.time.snapshot import as_said
-from headwater.operations.runtime.folders import prepare_folder
-from headwater.operations.runtime.indexes import open_index_home
+from headwater.operations.runtime.data_folder import prepare_folder
+from headwater.operations.runtime.index import open_index_home
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
 from headwater.questions.parameters import MAX_DEPTH

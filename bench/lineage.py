@@ -27,8 +27,8 @@ from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.time.snapshot import as_said
-from headwater.operations.runtime.folders import prepare_folder
-from headwater.operations.runtime.indexes import open_index_home
+from headwater.operations.runtime.data_folder import prepare_folder
+from headwater.operations.runtime.index import open_index_home
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
 

@@ -17,8 +17,8 @@ from bench.generate import generate
 from bench.lineage import parse
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lineage.time.as_of import AsOf
-from headwater.operations.runtime.folders import prepare_folder
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.data_folder import prepare_folder
+from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.settings import load_settings
 from headwater.questions import declared
 from headwater.questions.declaring import Question

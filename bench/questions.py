@@ -17,10 +17,10 @@ import msgspec
 from bench import appends, wide
 from bench.figures import Figure, percentile, show
 from bench.parser import fill_log
-from headwater.cli.data_folder import DataFolder
+from headwater.cli.answer_source import DataFolder
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.log_ingest import Parser
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
 from headwater.questions.declared import column_questions, walk_questions

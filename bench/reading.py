@@ -25,7 +25,7 @@ from bench.lineage import parse
 from bench.load import bodies
 from bench.running import Server, headwater, incoming, memory_mb, write_events
 from bench.wide import wide_events
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
 
 EVENTS = 20_000

@@ -19,7 +19,7 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
 

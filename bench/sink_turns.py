@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from functions.sinks.sink_run import SinkRun
+from functions.sinks import SinkRun
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events
 

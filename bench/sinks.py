@@ -25,7 +25,7 @@ from bench.running import memory_mb
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_shape import Target

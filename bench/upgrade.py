@@ -27,7 +27,7 @@ from bench.lineage import parse
 from bench.load import bodies
 from bench.reading import JOBS, KILOBYTES
 from bench.running import Server, headwater, incoming, memory_mb, write_events
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
 
 EVENTS = 20_000
@@ -43,7 +43,7 @@ _ROOT = Path(__file__).parents[1]
 _BUILD = """
 import sys
 from pathlib import Path
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.settings import load_settings
 folder = Path(sys.argv[1])
 open_view_opener(load_settings({"data": folder}, folder=folder, environment={})[0], folder).close()

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lake.bronze_tables import Bronze
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import load_settings
 from headwater.questions import declared

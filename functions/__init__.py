@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headwater.intake.event_log import Readers
-from headwater.operations.runtime.logs import log_readers
+from headwater.operations.runtime.event_log import log_readers
 from headwater.operations.settings import Settings, load_settings
 
 OPEN_TO_OTHERS = {"receiver", "api"}

@@ -17,7 +17,7 @@ from headwater.governance.contracts.odcs_document import document_of
 from headwater.governance.contracts.odcs_text import yaml_of
 from headwater.governance.contracts.promise import Promise, read_promises
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.index import open_view_opener
 from headwater.questions import declared
 from headwater.questions.declaring import Question
 from tests.parsing import World

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from demo.run import when_caught_up
-from headwater.cli.data_folder import DataFolder
+from headwater.cli.answer_source import DataFolder
 from headwater.events.event_files import read_event_texts
 from headwater.questions import declared
 from headwater.questions.declaring import Question

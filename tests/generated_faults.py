@@ -18,7 +18,7 @@ from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.lake.lake_maintenance import check_files
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.operations.runtime.logs import open_log
+from headwater.operations.runtime.event_log import open_log
 from headwater.operations.runtime.storage import open_claims
 from tests.asking import ask
 from tests.parsing import World

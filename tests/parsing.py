@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from headwater.api.log_audit import audit
+from headwater.api.audit import audit
 from headwater.intake.event_log import LoggedRecord, Record, RecordKind
 from headwater.intake.event_log.acknowledged import count_path
 from headwater.intake.event_log.folder_claims import FolderClaims
@@ -21,7 +21,7 @@ from headwater.intake.event_log.segments import open_writable
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.parser.log_ingest import Parser
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze, open_claims
 from headwater.operations.settings import load_settings
 from tests.lake_check import rows_at

@@ -13,7 +13,7 @@ from headwater.common.errors import InvalidEvent
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.operations.runtime.sink_opening import open_ledger
+from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Sink

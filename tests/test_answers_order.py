@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.cli.data_folder import DataFolder
+from headwater.cli.answer_source import DataFolder
 from headwater.events.event_files import read_event_texts
 from headwater.questions import declared
 from tests.four_doors import answers, fill

@@ -19,8 +19,8 @@ from headwater.common.failpoints import VARIABLE
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact
 from headwater.lineage.names.dataset_name import Name
-from headwater.operations.backup.backing_up import MANIFEST, UNFINISHED, back_up
-from headwater.operations.backup.restoring import restore
+from headwater.operations.backup import MANIFEST, UNFINISHED, back_up
+from headwater.operations.restore import restore
 from headwater.operations.settings import Settings, load_settings
 from headwater.tables import RUNS, STATE, Table
 from tests.commanding import commanded

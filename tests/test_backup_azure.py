@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.operations.backup.backing_up import MANIFEST, back_up
-from headwater.operations.backup.restoring import restore
+from headwater.operations.backup import MANIFEST, back_up
+from headwater.operations.restore import restore
 from headwater.operations.settings import load_settings
 from tests.azurite import KEY, Storage, one_line
 from tests.parsing import World, event

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from headwater.api.api_routes import freshness
+from headwater.api.routes import freshness
 from headwater.cli.server_client import ServerClient
-from headwater.cli.watch_command import follow
+from headwater.cli.watch import follow
 from headwater.common.errors import ServerRefusal, WrongQuestion
 from tests.commanding import commanded
 from tests.keyed import READ_KEY, WRITE_KEY

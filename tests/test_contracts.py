@@ -19,7 +19,7 @@ from headwater.governance.contracts.observed_answers import ObservedAnswers
 from headwater.governance.contracts.policies import read_policies
 from headwater.governance.contracts.promise import Promise, PromisedColumn, read_promises
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.index import open_view_opener
 from tests.commanding import commanded
 from tests.contract_judge import Sources, every_contract, held, is_valid, written
 from tests.contract_lake import AGREED_S, BREACHES, BROKE_S, LAKE, PIPELINES, RHYTHM, STEADY, agreed, broken

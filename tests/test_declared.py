@@ -12,8 +12,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from headwater.api.api_routes import BASE, ROUTES
 from headwater.api.openapi import document
+from headwater.api.routes import BASE, ROUTES
 from headwater.cli.printing import show
 from headwater.cli.question_commands import command
 from headwater.common.errors import WrongQuestion

@@ -12,7 +12,7 @@ from azure.eventhub import EventData
 from azure.eventhub.aio import EventHubProducerClient
 from msgspec import to_builtins
 
-from headwater.api.log_audit import audit, log_state
+from headwater.api.audit import audit, log_state
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.intake.event_log import LoggedRecord, Record, RecordKind, each
 from headwater.intake.event_log.event_hub_clients import HubAddress
@@ -22,7 +22,7 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.local.log_epochs import begin_epoch
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import Settings, load_settings
 from tests.hub_server import SECRET, Fault, HubServer

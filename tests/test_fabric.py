@@ -14,8 +14,8 @@ import pytest
 from deltalake import write_deltalake
 
 from headwater.common.errors import HeadwaterError, Retry, WrongSetting
-from headwater.operations.fabric.rest import Fabric as Client
-from headwater.operations.fabric.rest import shortcut_url
+from headwater.operations.fabric.client import Fabric as Client
+from headwater.operations.fabric.client import shortcut_url
 from headwater.operations.fabric.shortcuts import shortcut_place
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.commanding import commanded

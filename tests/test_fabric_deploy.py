@@ -12,12 +12,10 @@ import pytest
 import yaml
 
 from headwater.common.errors import HeadwaterError, Retry, WrongSetting
+from headwater.operations.fabric.client import Fabric
 from headwater.operations.fabric.deployment import WorkspacePlan, steps
-from headwater.operations.fabric.rest import Fabric
-from headwater.operations.fabric.schedule_step import schedule_body
 from headwater.operations.fabric.shortcuts import Shortcut, ShortcutPlace
-from headwater.operations.fabric.steps import StepResult, check_steps, deploy
-from headwater.operations.fabric.workspace_steps import connection_body
+from headwater.operations.fabric.steps import StepResult, check_steps, connection_body, deploy, schedule_body
 from tests.azurite import KEY, Storage
 from tests.commanding import commanded
 from tests.fabric_judge import problems, route_of

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from headwater.cli.commands import app
+from headwater.cli.app import app
 from headwater.common.errors import HeadwaterError
 from headwater.intake.files.sources.file_source import FileGone
 from headwater.intake.files.sources.local_files import LocalFiles

@@ -13,11 +13,10 @@ import pytest
 from rich.cells import cell_len
 from typer.main import get_command
 
-from headwater.cli.commands import app
-from headwater.cli.contract_commands import _write
-from headwater.cli.folding import fold
-from headwater.cli.lineage_commands import _by_table
-from headwater.cli.printing import CSV, WIDE, any_answer, show, table
+from headwater.cli.app import app
+from headwater.cli.contract import _write
+from headwater.cli.lineage import _by_table
+from headwater.cli.printing import CSV, WIDE, any_answer, fold, show, table
 from headwater.common.errors import WrongSetting
 from tests.commanding import commanded
 

@@ -21,12 +21,12 @@ from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.operations.erasure.forget_targets import NameTarget, TextTarget
-from headwater.operations.erasure.one_request import Forgetting
+from headwater.operations.erasure.request import ForgetRequest
+from headwater.operations.erasure.search import NameTarget, TextTarget
 from headwater.operations.local.log_epochs import begin_epoch
-from headwater.operations.runtime.folders import folder_lock
-from headwater.operations.runtime.indexes import open_view_opener
-from headwater.operations.runtime.sink_opening import open_ledger
+from headwater.operations.runtime.data_folder import folder_lock
+from headwater.operations.runtime.index import open_view_opener
+from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.runtime.storage import lake_place
 from headwater.tables import RUNS, SINK_FAILURES
 from tests.made_events import run_event
@@ -101,7 +101,7 @@ def test_a_text_is_in_no_file_afterwards_killed_in_between_and_others_keep_their
     places = {Path(path).relative_to(tmp_path).parts[0] for path in said_in(tmp_path)}
     assert places == {"log", "claims", "lake", "index"}
     ask = ("forget", "--text", WHO, "--data", tmp_path, "--json")
-    before = Forgetting(world.settings, WANTED).dry_run()["found"]
+    before = ForgetRequest(world.settings, WANTED).dry_run()["found"]
     assert before | {"records of the log": 5, "large bodies": 1, "events": 3, "rejected": 1, "refused": 1} == before
     assert (before["sink_failures"], before["files of silver and gold"]) == (1, 2)
     assert said_in(tmp_path)
@@ -126,7 +126,7 @@ def test_a_second_request_is_done_at_once_and_has_a_receipt_of_its_own(tmp_path:
     world = World(tmp_path)
     world.append(sql_event(WHO), event(1))
     for _ in range(2):
-        done = Forgetting(world.settings, WANTED).forget()
+        done = ForgetRequest(world.settings, WANTED).forget()
         assert (done["state"], done["proof"]["found"]) == ("done", 0)
     first, second = sorted(receipts(world), key=lambda each: each["found"]["events"], reverse=True)
     assert (first["found"]["events"], second["found"]["events"]) == (1, 0)
@@ -141,10 +141,10 @@ def test_a_dataset_goes_by_any_of_its_names_and_its_neighbour_stays(tmp_path: Pa
     world.append(*(json.dumps(each).encode() for each in made))
     parse(world)
     wanted = NameTarget("postgres://db", "Shop.public.orders", default_rules().canonical)
-    done = Forgetting(world.settings, wanted).forget()
+    done = ForgetRequest(world.settings, wanted).forget()
     assert (done["found"]["events"], done["proof"]["found"]) == (2, 0)
     assert world.sequences("events") == [3, 4]
-    rest = Forgetting(world.settings, NameTarget("postgres://db:5432", None, default_rules().canonical)).forget()
+    rest = ForgetRequest(world.settings, NameTarget("postgres://db:5432", None, default_rules().canonical)).forget()
     assert rest["found"]["events"] == 1
     assert sorted(map(str, receipts(world))) == sorted(map(str, (done, rest))), "of one second, in no order"
     assert world.sequences("events") == [3]
@@ -163,7 +163,7 @@ def test_what_killed_processes_left_half_written_goes_though_nothing_else_says_i
         tmp_path / "lake" / "bronze" / "schemas" / "_delta_log" / "1.json#2",
     ):
         left.write_text(WHO)
-    done = Forgetting(world.settings, WANTED).forget()
+    done = ForgetRequest(world.settings, WANTED).forget()
     assert (done["state"], said_in(tmp_path), torn.exists()) == ("done", [], False)
     assert len(list((tmp_path / "claims").iterdir())) == 1
     assert world.sequences("events") == [1, 2]
@@ -179,7 +179,7 @@ def test_files_of_rows_that_left_by_age_go_too(tmp_path: Path) -> None:
     delete_old_events(world.bronze, 30)
     remove_segment(old)  # as the log's retention did long ago
     assert said_in(tmp_path)
-    done = Forgetting(world.settings, WANTED).forget()
+    done = ForgetRequest(world.settings, WANTED).forget()
     assert (done["state"], set(done["found"].values()), said_in(tmp_path)) == ("done", {0}, [])
     assert world.sequences("events") == [2, 3]
 
@@ -189,10 +189,10 @@ def test_what_is_in_a_file_of_the_user_is_named_and_the_request_stays_open(tmp_p
     world.append(sql_event(WHO))
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "tags.yaml").write_text(f"# of {WHO}\n")
-    done = Forgetting(world.settings, WANTED).forget()
+    done = ForgetRequest(world.settings, WANTED).forget()
     assert (done["state"], done["proof"]["in"]) == ("begun", [str(tmp_path / "rules" / "tags.yaml")])
     (tmp_path / "rules" / "tags.yaml").unlink()
-    assert Forgetting(world.settings, WANTED).forget() | {"state": "done"} == receipts(world)[0]
+    assert ForgetRequest(world.settings, WANTED).forget() | {"state": "done"} == receipts(world)[0]
 
 
 def test_a_log_on_another_disk_is_searched_too_and_the_log_of_administration_is_not(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ def test_a_log_on_another_disk_is_searched_too_and_the_log_of_administration_is_
     world = World(tmp_path / "data")
     world.append(sql_event(WHO), event(1))
     record_admin(open_admin_log(*lake_place(world.settings)), Actor(WHO), "keys add", "of somebody")
-    assert Forgetting(world.settings, WANTED).dry_run()["found"]["records of the log"] == 1
-    done = Forgetting(world.settings, WANTED).forget()
+    assert ForgetRequest(world.settings, WANTED).dry_run()["found"]["records of the log"] == 1
+    done = ForgetRequest(world.settings, WANTED).forget()
     assert (done["state"], done["found"]["records of the log"], said_in(tmp_path / "other")) == ("done", 1, [])
     assert any("lake/admin" in left for left in done["left"])
 
@@ -212,14 +212,14 @@ def test_nothing_is_erased_while_headwater_runs(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(sql_event(WHO))
     with folder_lock(tmp_path, "serve", wait_s=0), pytest.raises(WrongSetting, match="serve"):
-        Forgetting(world.settings, WANTED).forget()
+        ForgetRequest(world.settings, WANTED).forget()
     assert said_in(tmp_path)
 
 
 def test_a_log_of_which_records_were_erased_can_be_parsed_again(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event(1), sql_event(WHO))
-    Forgetting(world.settings, WANTED).forget()
+    ForgetRequest(world.settings, WANTED).forget()
     begin_epoch(world.settings)
     parse(world)
     assert world.sequences("events") == [1]

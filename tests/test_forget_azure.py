@@ -9,9 +9,9 @@ import pytest
 from azure.storage.blob import ContainerClient
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.operations.erasure.forget_targets import TextTarget
-from headwater.operations.erasure.one_request import Forgetting
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.erasure.request import ForgetRequest
+from headwater.operations.erasure.search import TextTarget
+from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.settings import load_settings
 from tests.azurite import KEY, Storage
 from tests.made_events import run_event
@@ -45,13 +45,13 @@ def test_a_text_is_in_no_blob_afterwards_the_storage_failing_in_between(storage:
     open_view_opener(world.settings, world.folder).close()
     world.append(json.dumps(run_event(job={"namespace": "n", "name": WHO})).encode())  # waits in the log
     assert len(said_in(container)) > 2
-    forgetting = Forgetting(world.settings, WANTED)
+    forgetting = ForgetRequest(world.settings, WANTED)
     assert forgetting.dry_run()["found"] | {"events": 1, "files of silver and gold": 1} == forgetting.dry_run()["found"]
     with pytest.raises(WrongSetting, match="--stopped"):
         forgetting.forget()
     with storage.failing("broken", "comp=batch"), pytest.raises(LakeUnavailable):
         forgetting.forget(stopped=True)
-    done = Forgetting(world.settings, WANTED).forget(stopped=True)
+    done = ForgetRequest(world.settings, WANTED).forget(stopped=True)
     assert (done["state"], done["proof"]["found"], done["found"]["events"]) == ("done", 0, 2)
     assert said_in(container) == []
     receipts = [
@@ -70,4 +70,4 @@ def test_a_text_is_in_no_blob_afterwards_the_storage_failing_in_between(storage:
 def test_without_the_log_that_feeds_the_lake_nothing_is_erased(storage: Storage, tmp_path: Path) -> None:
     settings = load_settings({"data": tmp_path, **storage.lake(account_key=KEY)})[0]
     with pytest.raises(WrongSetting, match="has no log of"):
-        Forgetting(settings, WANTED).forget(stopped=True)
+        ForgetRequest(settings, WANTED).forget(stopped=True)

@@ -18,8 +18,8 @@ from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log import RecordKind
 from headwater.lake.arrow_batches import arrow_batch
-from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_rules
-from headwater.operations.runtime.logs import log_readers
+from headwater.operations.runtime.event_log import log_readers
+from headwater.operations.runtime.index import open_freshness, open_index_home, open_rules
 from headwater.tables import GENERATIONS, STATE
 from tests.asking import ask
 from tests.parsing import World, event, note

@@ -13,8 +13,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from headwater.api import api_routes
-from headwater.api.marquez import marquez_routes
+from headwater.api import routes
+from headwater.api.marquez import routes as marquez_routes
 from headwater.auth.sessions import SESSION_COOKIE
 from tests.oidc_server import CLIENT, OidcServer
 from tests.parsing import event
@@ -184,11 +184,11 @@ def _requests(kind: str, run: str) -> list[Sent]:
         Sent("POST", "/api/v1/lineage", goes_well=True, body=json.dumps(event_of_it).encode()),
         Sent("POST", "/api/v1/lineage/batch", goes_well=True, body=json.dumps([event_of_it]).encode()),
     ]
-    for route in api_routes.ROUTES:
+    for route in routes.ROUTES:
         goes_well = route.name in ("rejected-retry", "keys", "settings", "live", "audit", "admin-log")
         sent.append(Sent(route.method, f"{API}/{route.path.format(**names)}", goes_well, 2))
-    for base, routes in (("/api/v1", marquez_routes._ROUTES), ("/api/v2beta/search", {"jobs": {"GET": None}})):
-        for pattern, methods in routes.items():
+    for base, table in (("/api/v1", marquez_routes._ROUTES), ("/api/v2beta/search", {"jobs": {"GET": None}})):
+        for pattern, methods in table.items():
             for method in methods:
                 turn = (
                     2

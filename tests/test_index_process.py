@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from headwater.common.errors import LakeUnavailable
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import load_settings
 from tests.asking import ask

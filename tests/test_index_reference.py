@@ -39,7 +39,7 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot, Window
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
-from headwater.operations.runtime.indexes import open_rules
+from headwater.operations.runtime.index import open_rules
 from headwater.operations.settings import Settings
 from headwater.questions.answers.answer_parts import FormerLocation
 from headwater.questions.answers.thing_answers import Datasets

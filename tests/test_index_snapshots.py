@@ -29,13 +29,17 @@ from headwater.index.writing.follower import IndexFollower
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.operations.backup.backing_up import back_up
-from headwater.operations.erasure.forget_targets import TextTarget
-from headwater.operations.erasure.one_request import Forgetting
-from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_view_opener
-from headwater.operations.runtime.logs import log_readers
-from headwater.operations.runtime.snapshot_opening import open_snapshots
-from headwater.operations.runtime.snapshot_timer import snapshot_once
+from headwater.operations.backup import back_up
+from headwater.operations.erasure.request import ForgetRequest
+from headwater.operations.erasure.search import TextTarget
+from headwater.operations.runtime.event_log import log_readers
+from headwater.operations.runtime.index import (
+    open_freshness,
+    open_index_home,
+    open_snapshots,
+    open_view_opener,
+    snapshot_once,
+)
 from tests.asking import ask
 from tests.full_disk import small_disk
 from tests.parsing import World, event
@@ -48,7 +52,7 @@ ROOT = Path(__file__).parents[1]
 MAKE = """
 import sys
 from pathlib import Path
-from headwater.operations.runtime.snapshot_timer import snapshot_once
+from headwater.operations.runtime.index import snapshot_once
 from headwater.operations.settings import load_settings
 data, lake = map(Path, sys.argv[1:])
 print(snapshot_once(load_settings({"data": data, "lake": str(lake)}, folder=data, environment={})[0], data))
@@ -275,7 +279,7 @@ def test_what_is_forgotten_goes_from_snapshots_and_no_older_index_brings_it_back
     kept, path = open_snapshots(held.settings, held.folder), open_index_home(held.folder).path_for(default_rules())
     assert kept
     assert who.encode() in path.read_bytes()
-    done = Forgetting(machine.world.settings, TextTarget("text", who)).forget()
+    done = ForgetRequest(machine.world.settings, TextTarget("text", who)).forget()
     assert done["proof"]["found"] == 0
     assert machine.manifests() == []
     assert not kept.make(path, default_rules().rules_hash)
@@ -290,7 +294,7 @@ def test_what_is_forgotten_goes_from_snapshots_and_no_older_index_brings_it_back
 def test_a_forget_that_finds_nothing_erases_snapshots_alone(shop: Machine) -> None:
     (shop.lake / "silver").mkdir()
     (shop.lake / "silver" / "kept").touch()
-    done = Forgetting(shop.world.settings, TextTarget("text", "nobody@example.org")).forget()
+    done = ForgetRequest(shop.world.settings, TextTarget("text", "nobody@example.org")).forget()
     assert (set(done["found"].values()), shop.manifests()) == ({0}, [])
     assert (shop.lake / "silver" / "kept").exists()
 

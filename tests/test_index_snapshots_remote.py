@@ -11,8 +11,7 @@ import pytest
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.operations.runtime.indexes import maintain_index, open_index_home, open_view_opener
-from headwater.operations.runtime.snapshot_timer import snapshot_once
+from headwater.operations.runtime.index import maintain_index, open_index_home, open_view_opener, snapshot_once
 from headwater.operations.runtime.storage import lake_place
 from tests.azurite import KEY, PATIENT, Storage, one_line
 from tests.parsing import World, event

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.api.index_waiter import IndexWaiter, now_us
+from headwater.api.freshness import IndexWaiter, now_us
 from headwater.index.writing.follower import IndexFollower
-from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_rules
+from headwater.operations.runtime.index import open_freshness, open_index_home, open_rules
 from tests.marquez.lake import EVENTS
 from tests.parsing import World
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from headwater.api.log_audit import audit
+from headwater.api.audit import audit
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.intake.event_log import LoggedRecord, Record, RecordKind
 from headwater.intake.event_log.folder_claims import FolderClaims

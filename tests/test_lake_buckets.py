@@ -15,8 +15,7 @@ from headwater.intake.event_log import Claims
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.lake.object_store import ObjectStore
-from headwater.operations.runtime.conditional_writes import check_conditional_writes
-from headwater.operations.runtime.storage import CONDITIONAL_PUT, STORAGE_OPTIONS, open_claims
+from headwater.operations.runtime.storage import CONDITIONAL_PUT, STORAGE_OPTIONS, check_conditional_writes, open_claims
 from headwater.operations.settings import load_settings
 from headwater.tables import DUPLICATES
 from tests.gcs_server import GcsServer, running_gcs

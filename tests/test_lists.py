@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from headwater.api import api_routes, identity_routes, sink_routes
-from headwater.api.error_responses import run_question
+from headwater.api import identity_routes, routes, sink_routes
+from headwater.api.responses import run_question
 from headwater.auth.access import Caller, Key
 from headwater.auth.key_file import KeyFile
 from headwater.auth.key_manager import KeyManager, KeyRequest
@@ -24,8 +24,8 @@ from headwater.common.errors import NotKnown, WrongQuestion, WrongSetting
 from headwater.common.paging import ListPage, RowOrder
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.operations.runtime.indexes import open_view_opener
-from headwater.operations.runtime.sink_opening import open_ledger, open_sink_service
+from headwater.operations.runtime.index import open_view_opener
+from headwater.operations.runtime.sinks import open_ledger, open_sink_service
 from headwater.questions import declared
 from headwater.questions.declaring import Question, questions_in
 from headwater.tables import SINK_FAILURES
@@ -58,7 +58,7 @@ LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
     "coverage": (declared.coverage, {}, ("kind", "namespace", "name", "reason")),
     "diff": (declared.diff, {"from": "2026-01-01"}, ("change", "from", "to_namespace", "to", "type", "job")),
     "timeline": (declared.timeline, {"dataset": "t3"}, ("time", "change", "job", "from", "to")),
-    "events": (api_routes.events, {}, (
+    "events": (routes.events, {}, (
         "received_at", "event_time", "event_type", "job_name", "job_namespace", "run_id", "producer")),
     "failures": (sink_routes.failures, {"sink": "out"}, (
         "received_at", "failed_at", "event_id", "run_id", "reason", "attempts")),
@@ -205,7 +205,7 @@ def test_a_wrong_sort_or_cursor_says_what_to_do(shelf: SnapshotStore, name: str)
 def test_a_forged_cell_of_another_kind_is_refused_by_the_lake(shelf: SnapshotStore) -> None:
     cursor = urlsafe_b64encode(json.dumps(["events", "-received_at", ["' OR 1", "a", "b", 1]]).encode()).decode()
     with pytest.raises(WrongQuestion, match="Start without a cursor"):
-        shelf.ask(api_routes.events, cursor=cursor)
+        shelf.ask(routes.events, cursor=cursor)
 
 
 def test_filters_count_what_they_let_through(shelf: SnapshotStore) -> None:
@@ -409,7 +409,7 @@ def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(
     (whole,) = (each for each in ids if each.startswith(cut))
     asking = [
         each
-        for each in questions_in({**vars(declared), **vars(api_routes)})
+        for each in questions_in({**vars(declared), **vars(routes)})
         if "run" in {parameter.key for parameter in each.parameters}
     ]
     assert {each.called for each in asking} >= {"run", "run-details", "hierarchy", "events"}
@@ -423,11 +423,11 @@ def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(
     with pytest.raises(NotKnown):  # what changes a run, such as Marquez's POST …/complete, takes no beginning
         shelf.open_views.now(lambda live, _: RunHistory(live).key(cut, whole=True))
     odd = next(item["id"] for item in shelf.ask(declared.listed_runs, limit=1_000)["items"] if item["id"][0] == "[")
-    assert {item["run_id"] for item in shelf.ask(api_routes.events, run=odd)["items"]} == {json.loads(odd)[0]}
+    assert {item["run_id"] for item in shelf.ask(routes.events, run=odd)["items"]} == {json.loads(odd)[0]}
     several = next(text for text, count in begun.items() if count > 1)
     with pytest.raises(NotKnown, match="Nearest: "):
         shelf.ask(declared.run, run=several)
-    assert shelf.ask(api_routes.events, run=several)["items"] == []
+    assert shelf.ask(routes.events, run=several)["items"] == []
 
 
 def test_a_job_is_accepted_bare_or_qualified(shelf: SnapshotStore) -> None:

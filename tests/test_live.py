@@ -12,8 +12,7 @@ import httpx
 import msgspec
 import pytest
 
-from headwater.api.live_feed import LiveFeed
-from headwater.api.shapes.live_events import LIVE_EVENTS, RejectedHappened
+from headwater.api.live_feed import LIVE_EVENTS, LiveFeed, RejectedHappened
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed import FeedReader
 from headwater.index.writing.follower import IndexFollower

@@ -15,7 +15,7 @@ from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.acknowledged import count_path, read_count
 from headwater.operations.local.log_epochs import begin_epoch
-from headwater.operations.runtime.logs import open_log
+from headwater.operations.runtime.event_log import open_log
 from headwater.operations.runtime.storage import open_claims
 from tests.commanding import commanded
 from tests.gateway import Gateway, running

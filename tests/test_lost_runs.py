@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.index.reading.run_lists import lost_runs
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.index import open_view_opener
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.gold.gold_runs import write_runs
 from headwater.tables import GOLD, HOURLY_STATS, RUN_HEALTH

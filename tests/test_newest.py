@@ -15,7 +15,7 @@ from pyspark.sql.functions import col
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.api.marquez.routes import MarquezApi
 from headwater.auth.authentication import Authenticator
 from headwater.common.paging import ListPage
 from headwater.lineage.names.canonical_names import default_rules
@@ -25,7 +25,7 @@ from headwater.lineage.runs.merged_run import fold, in_order
 from headwater.lineage.runs.newest_first import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.runs.run_facts import attempts_of
 from headwater.lineage.time.as_of import AsOf
-from headwater.operations.runtime.indexes import open_freshness, open_search, open_view_opener
+from headwater.operations.runtime.index import open_freshness, open_search, open_view_opener
 from headwater.questions.facet_values import newest_facets
 from headwater.questions.moments import moment_us
 from headwater.tables import DATASETS, FACETS, FIELDS

@@ -15,7 +15,7 @@ import yaml
 
 from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.operations.fabric.shortcuts import shortcut_place, shortcuts
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.settings import load_settings
 from headwater.questions import declared
 from headwater.questions.composed import Between, Walk, walk_of

@@ -21,9 +21,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from headwater.api import api_routes, openapi
-from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
+from headwater.api import openapi, routes
 from headwater.api.contract_routes import contract_yaml
+from headwater.api.routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.intake.event_log import RecordKind
 from headwater.intake.receiver import Refusal
 from headwater.intake.receiver.refusals import Refusals
@@ -37,7 +37,7 @@ from tests.shop import Asker
 pytestmark = pytest.mark.slow
 
 load_all_checks()
-LISTS = (api_routes.events, api_routes.rejected, api_routes.refused)
+LISTS = (routes.events, routes.rejected, routes.refused)
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 EXAMPLES = 5
 ASKED = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headwater.api import api_routes
-from headwater.cli.data_folder import DataFolder
+from headwater.api import routes
+from headwater.cli.answer_source import DataFolder
 from headwater.common.errors import WrongQuestion, WrongSetting
 from headwater.governance.planning.dbt_manifest import apply_manifest
 from headwater.governance.planning.listed_changes import apply_yaml
@@ -46,7 +46,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tables(data: Path) -> Iterator[tuple[PresentTables, Any]]:
     folder = DataFolder(data)
-    questions = {each.path: each for each in api_routes.ROUTES}
+    questions = {each.path: each for each in routes.ROUTES}
 
     def ask(question: str, asked: Any) -> Any:
         return folder.ask(questions[question], asked)

@@ -14,8 +14,8 @@ from headwater.lake.admin_log import open_admin_log
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.lake.object_store import ObjectStore
-from headwater.operations.erasure.one_request import Forgetting
-from headwater.operations.runtime.indexes import open_view_opener
+from headwater.operations.erasure.request import ForgetRequest
+from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.runtime.storage import lake_place
 from tests.few_of_many import few_of
 from tests.lake_check import rows
@@ -155,7 +155,7 @@ def test_amid_forget(of_anna: Path, tmp_path: Path, places: Sequence[int]) -> No
         parse(world)
         compact(world.bronze)
         open_view_opener(world.settings, folder).close()  # Headwater has run in between
-        done = Forgetting(World(folder).settings, WANTED).forget()
+        done = ForgetRequest(World(folder).settings, WANTED).forget()
         assert (done["state"], done["proof"]["found"], said_in(folder)) == ("done", 0, []), call
         assert [str(path) for path in files(folder) if "#" in path.name] == [], call
         world = World(folder)

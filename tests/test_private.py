@@ -12,7 +12,7 @@ import pytest
 
 from headwater.common.errors import WrongSetting
 from headwater.intake.files.taken_ledger import TakenFile, TakenLedger
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
 from tests.gateway import running
 from tests.made_events import body, run_event, with_raw

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote
 import httpx
 import pytest
 
-from headwater.cli import agent_answers
+from headwater.cli import mcp_answers
 from tests.reference.small_events import CLEAR, GUID, made, run
 from tests.reference.world_events import at, dataset, dataset_event, facet, parent, schema, source, uuid
 from tests.shop import (
@@ -598,7 +598,7 @@ def test_masked_code_is_not_masked_data(shop: Asker) -> None:
         ("appeared", "email", False, at(0)),
     ]
     of = {"dataset": "lives/masked"}
-    told = agent_answers.describe(
+    told = mcp_answers.describe(
         *(shop.ask(question, **of) for question in ("upstream", "impact", "unused", "timeline"))
     )
     assert f"{at(10)} changed {LAKE}/lives/raw#email -> email is now masked by job mask" in told.changes

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from headwater.api import api_routes
+from headwater.api import routes
 from headwater.cli.answer_source import open_answer_source
 from headwater.events.rows import LONGEST_RUN_FACETS
 from headwater.governance.reconcile.comparison import request_reported, write_proofs
@@ -154,7 +154,7 @@ ROWS = pa.table({"a": [1, 2], "day": ["mon", "tue"]})
 
 def asked(folder: Path, question: str, **parameters: str) -> Json:
     """Ask a data folder a question as HTTP has it."""
-    questions = {each.path: each for each in api_routes.ROUTES}
+    questions = {each.path: each for each in routes.ROUTES}
     path = {name: parameters.pop(name) for name in ("run",) if name in parameters}
     with open_answer_source(None, None, folder) as source:
         answer: Json = msgspec.to_builtins(source.ask(questions[question], parameters, **path))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.api.marquez.run_answers import brief_json
+from headwater.api.marquez.runs import brief_json
 from headwater.common.errors import WrongSetting
 from headwater.index.reading.catalog import Catalog
 from headwater.lineage.edges.facet_contents import ContentsInMemory

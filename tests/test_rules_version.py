@@ -81,7 +81,7 @@ def test_a_change_of_what_decides_rows_is_another_version(copy: Path, module: st
 
 @pytest.mark.parametrize(
     "module",
-    ["api/log_audit", "index/reading/search", "spark/notebook/plots", "lake/arrow_batches", "common/errors"],
+    ["api/audit", "index/reading/search", "spark/notebook/plots", "lake/arrow_batches", "common/errors"],
 )
 def test_a_change_of_what_only_reads_or_says_is_none(copy: Path, module: str) -> None:
     with (copy / "headwater" / f"{module}.py").open("a") as source:

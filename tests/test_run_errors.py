@@ -9,8 +9,8 @@ import pytest
 from msgspec import to_builtins
 from typer.testing import CliRunner
 
-from headwater.cli.commands import app
-from headwater.cli.data_folder import DataFolder
+from headwater.cli.answer_source import DataFolder
+from headwater.cli.app import app
 from headwater.events.error_facets import errors_in, failed_tests
 from headwater.events.stack_traces import causes
 from headwater.questions import declared

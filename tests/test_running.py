@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headwater.common.errors import GiveUp, Retry
-from headwater.operations.local.lifeline import settings_line
+from headwater.operations.local.child_process import settings_line
 from headwater.operations.settings import load_settings
 from tests.running import Running, headwater
 

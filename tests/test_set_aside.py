@@ -15,8 +15,8 @@ from headwater.index.writing.follower import IndexFollower
 from headwater.index.writing.indexer import EVENT_CPU_S
 from headwater.lake.attempts import MAX_DEATHS, Attempts
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.operations.runtime.indexes import open_freshness, open_index_home, open_rules
-from headwater.operations.runtime.logs import log_readers
+from headwater.operations.runtime.event_log import log_readers
+from headwater.operations.runtime.index import open_freshness, open_index_home, open_rules
 from tests.asking import ask
 from tests.commanding import commanded
 from tests.parsing import World

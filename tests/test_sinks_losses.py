@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from headwater.cli.sinks_commands import app
+from headwater.cli.sinks import app
 from headwater.common.errors import InvalidEvent
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
@@ -19,7 +19,7 @@ from headwater.events.stored_cells import StoredHead
 from headwater.governance.reconcile.finding_event import finding_event
 from headwater.governance.reconcile.histories.history_entry import HistorySpan
 from headwater.lake.schema_changes import SchemaChange
-from headwater.operations.local.finding_metrics import COMPARED, FindingMeter
+from headwater.operations.local.health import COMPARED, FindingMeter
 from headwater.operations.runtime.storage import open_bronze
 from headwater.questions.answers.report_answers import Finding
 from headwater.sinks.contract.item_support import DEEP, LONG_TEXT, MANY, ItemSupport, support_for

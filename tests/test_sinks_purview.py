@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from headwater.cli.sinks_commands import app
+from headwater.cli.sinks import app
 from headwater.common.errors import WrongQuestion, WrongSetting
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.runtime.storage import open_bronze

@@ -13,7 +13,7 @@ import pytest
 from headwater.common.errors import Retry, WrongSetting
 from headwater.lake.bronze_follower import sources_ahead
 from headwater.lake.event_order import EventList, OrderedPlace, Selection
-from headwater.operations.runtime.sink_opening import open_replay
+from headwater.operations.runtime.sinks import open_replay
 from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.sinks.operating.sink_replay import Replay

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from headwater.lineage.time.as_of import AsOf
-from headwater.operations.runtime.sink_opening import open_replay
+from headwater.operations.runtime.sinks import open_replay
 from headwater.sinks.operating.replay_span import ReplaySpan
 from tests.lake_check import rows
 from tests.reference.records import Delivered

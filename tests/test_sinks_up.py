@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from headwater.operations.runtime.sink_opening import open_ledger
+from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.settings import load_settings
 from tests.azurite import KEY, Storage
 from tests.commanding import commanded

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headwater.common import failpoints
 from headwater.lake.gold_pass import is_refreshed
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, compact, vacuum
 from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current, remove_old
 from headwater.spark.one_pass import alone

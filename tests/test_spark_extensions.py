@@ -7,8 +7,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from headwater.cli.data_folder import DataFolder
-from headwater.operations.runtime.sink_opening import open_replay
+from headwater.cli.answer_source import DataFolder
+from headwater.operations.runtime.sinks import open_replay
 from headwater.operations.settings import load_settings
 from headwater.questions import declared
 from headwater.sinks.operating.replay_span import ReplaySpan

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headwater.cli.data_folder import DataFolder
+from headwater.cli.answer_source import DataFolder
 from headwater.questions import declared
 from tests.connecting import LISTENERS, NEWEST, Connected
 from tests.lineage_world import recorded

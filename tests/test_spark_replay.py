@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.events.times import iso
 from headwater.lineage.time.as_of import AsOf
-from headwater.operations.runtime.sink_opening import open_replay
+from headwater.operations.runtime.sinks import open_replay
 from headwater.sinks.operating.replay_span import ReplaySpan, address_options
 from headwater.spark.one_pass import alone
 from headwater.spark.replay.replay_job import replay

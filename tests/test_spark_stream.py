@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.api.log_audit import audit
+from headwater.api.audit import audit
 from headwater.common.errors import WrongSetting
 from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.folder_claims import FolderClaims
@@ -17,7 +17,7 @@ from headwater.intake.event_log.kafka_reader import KafkaReaders
 from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.local.log_epochs import begin_epoch
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
 from headwater.spark.bronze.kafka_options import source_options
 from headwater.spark.bronze.topic_stream import TopicStream, run

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from mcp.server.mcpserver.exceptions import ToolError
 
-from headwater.api import api_routes
-from headwater.cli.agents import AgentTools
+from headwater.api import routes
+from headwater.cli.mcp_server import AgentTools
 from headwater.cli.server_client import ServerClient
 from headwater.common.errors import HeadwaterError
 from headwater.governance.planning.present_tables import PresentTables
@@ -176,7 +176,7 @@ def by_agents(lake: Lake) -> Ask:
 
 
 def by_plan(lake: Lake) -> Ask:
-    questions, answers = {each.path: each for each in api_routes.ROUTES}, lake.answers
+    questions, answers = {each.path: each for each in routes.ROUTES}, lake.answers
     tables = PresentTables(lambda question, asked: answers.ask(questions[question], asked), None)
 
     def ask(text: str, _: str) -> Named:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from headwater.cli import agent_answers, lineage_commands
+from headwater.cli import lineage, mcp_answers
 from headwater.common.errors import NeverWritten
 from headwater.common.paging import ListPage
 from headwater.events.times import iso
@@ -157,11 +157,11 @@ def test_command_and_agents_name_the_run_and_what_to_do(capsys: pytest.CaptureFi
     found: Any = msgspec.to_builtins(
         asked(world(DONE, begun(2, 2, with_schema(C, "z"), job="nightly")), A, forward=True)
     )
-    assert agent_answers.reach(found, ()).stops == [
+    assert mcp_answers.reach(found, ()).stops == [
         f"s3://lake/a: run {uuid(2)} of nightly is RUNNING and reports no lineage; "
         "wait until it ends, or run the job again"
     ]
-    lineage_commands._show_stops(found, as_json=False)
+    lineage._show_stops(found, as_json=False)
     printed = capsys.readouterr().out
     assert "Runs that did not complete" in printed
     assert "nightly" in printed

@@ -28,7 +28,7 @@ from headwater.intake.parser.log_ingest import Parser
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.time.snapshot import as_said
 from headwater.operations.local.log_epochs import begin_epoch
-from headwater.operations.runtime.logs import open_log
+from headwater.operations.runtime.event_log import open_log
 from headwater.operations.runtime.storage import OWNER, open_claims
 from tests.gateway import Gateway, running
 from tests.made_events import body, run_event

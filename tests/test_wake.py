@@ -14,9 +14,9 @@ from deltalake import DeltaTable
 from headwater.events.position import Source
 from headwater.index.reading.status import served_progress
 from headwater.index.writing.follower import IndexFollower
-from headwater.operations.local.notification_pipe import NotificationPipe, decode_positions, encode_position
+from headwater.operations.local.child_process import NotificationPipe, decode_positions, encode_position
 from headwater.operations.local.parser_process import ParserLoop
-from headwater.operations.runtime.indexes import open_index_home, open_rules
+from headwater.operations.runtime.index import open_index_home, open_rules
 from tests.parsing import World, event
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import Json, source

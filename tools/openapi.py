@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from headwater.api.api_routes import ROUTES
 from headwater.api.openapi import document
+from headwater.api.routes import ROUTES
 
 TARGET = Path(__file__).parents[1] / "web" / "openapi.json"
 

@@ -1,15 +1,30 @@
-"""The parser's triggers: batches of the event hub, retried without limit, and a timer for missed deliveries."""
+"""The parser's triggers: batches of the event hub, retried without limit, and a timer for missed deliveries.
+
+Each partition of the hub has its own parser; all write into one lake.
+"""
+
+from collections.abc import Sequence
 
 import azure.functions as func
 
 from functions import open_readers
 from functions.parser.delivery import Delivery
-from functions.parser.opening import open_partitions
-from headwater.operations.runtime.folders import prepare_folder
+from headwater.common.errors import WrongSetting
+from headwater.intake.event_log import LogReader
+from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partitions import Partition, Partitions
+from headwater.lake.attempts import Attempts
+from headwater.lake.ownership import ROUTES
+from headwater.operations.runtime.azure_files import LakeTroubles, is_shared
+from headwater.operations.runtime.data_folder import prepare_folder
+from headwater.operations.runtime.storage import open_bronze, open_claims
+from headwater.operations.runtime.troubles import ParserTrouble
 from headwater.operations.settings import Settings
 
 OVERDUE_S = 300
 """Records that wait longer in the log were missed, or the trigger is far behind. The timer parses them."""
+
+OWNER = ROUTES["function"]
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
@@ -39,3 +54,27 @@ def blueprint(settings: Settings) -> func.Blueprint:
             partitions.catch_up(reader.source.partition, OVERDUE_S)
 
     return bp
+
+
+def open_partitions(settings: Settings) -> Partitions:
+    """Open nothing yet. All partitions share the lake's handles and take turns."""
+    folder = prepare_folder(settings)
+    bronze, claims, readers = open_bronze(settings), open_claims(settings), open_readers(settings, folder)
+
+    def open_partition(name: str) -> Partition:
+        reader = _partition_of(readers(), name, settings.hub_name)
+        parser = Parser(reader, bronze, claims, OWNER, settings.record_cpu_s)
+        return Partition(reader, parser, Attempts(folder / "run" / f"attempts-{name}.json"))
+
+    share = LakeTroubles(settings).note if is_shared(settings) else None
+    return Partitions(open_partition, settings.flush_s, ParserTrouble(folder, bronze, share))
+
+
+def _partition_of(readers: Sequence[LogReader], name: str, hub: str) -> LogReader:
+    found = {reader.source.partition: reader for reader in readers}
+    if name not in found:
+        raise WrongSetting(
+            f"The trigger delivers partition {name!r}, hub {hub!r} has {', '.join(sorted(found))}. "
+            "Set HEADWATER_HUB__fullyQualifiedNamespace and HEADWATER_HUB_NAMESPACE to the same namespace."
+        )
+    return found[name]

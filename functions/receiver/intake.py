@@ -16,9 +16,9 @@ from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.intake.receiver.paths import is_wrong_path, resolve_path
 from headwater.intake.receiver.station import Receiver, RequestLimits
-from headwater.operations.runtime.folders import prepare_folder
-from headwater.operations.runtime.identities import open_access
-from headwater.operations.runtime.logs import import_log, open_log
+from headwater.operations.runtime.auth import open_access
+from headwater.operations.runtime.data_folder import prepare_folder
+from headwater.operations.runtime.event_log import import_log, open_log
 from headwater.operations.runtime.storage import claim_limit, open_claims
 from headwater.operations.settings import Settings
 

@@ -13,15 +13,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
-from headwater.api import api_routes
-from headwater.api.admin_actions import Recorder, actor_of, outcome_of
-from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
-from headwater.api.docs import Docs
-from headwater.api.error_responses import authorization_error, authorize, error_response, json_response, run_question
+from headwater.api import routes
+from headwater.api.contract_routes import ContractText
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.live_feed import MAX_CLIENTS, LiveFeed, LiveStream, last_id
-from headwater.api.shapes.contract_shapes import ContractText
-from headwater.api.shapes.operations import SentAgain
+from headwater.api.openapi import Docs
+from headwater.api.responses import (
+    Recorder,
+    actor_of,
+    authorization_error,
+    authorize,
+    error_response,
+    json_response,
+    outcome_of,
+    run_question,
+)
+from headwater.api.routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
+from headwater.api.shapes import SentAgain
 from headwater.auth.access import ANYONE, Caller
 from headwater.auth.authentication import Authenticator
 from headwater.auth.key_manager import KeyManager
@@ -132,10 +140,10 @@ class ReadApi:
 
     async def _live_stream(self, request: Request) -> Response | LiveStream:
         live = self._sources.live
-        refusal = await authorization_error(self._sources.access, request, api_routes.live.role)
+        refusal = await authorization_error(self._sources.access, request, routes.live.role)
         if refusal is not None or live is None:
             return refusal or await _not_found(request, LookupError())
-        found = run_question(partial(api_routes.live.ask, self._sources, request.query_params), nullcontext())
+        found = run_question(partial(routes.live.ask, self._sources, request.query_params), nullcontext())
         if isinstance(found, Response):
             return found
         if live.listening >= MAX_CLIENTS:

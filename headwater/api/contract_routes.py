@@ -4,11 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import to_builtins
 
-from headwater.api.shapes.contract_shapes import ContractBreak, Contracts, ContractState, ContractText
 from headwater.common.errors import GiveUp
 from headwater.common.paging import ListPage, RowOrder
 from headwater.governance.contracts.check_reports import CheckedFile
@@ -18,11 +17,59 @@ from headwater.governance.contracts.observed_answers import ObservedAnswers
 from headwater.governance.contracts.odcs_document import document_of
 from headwater.governance.contracts.odcs_text import yaml_of
 from headwater.questions import parameters as p
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, ListAnswer, Time
 from headwater.questions.declared import QuestionSources
 from headwater.questions.declared.contract_questions import facts_of
 from headwater.questions.declaring import question
 from headwater.questions.resolved_moments import resolve_after
 from headwater.questions.subjects import Subject
+
+
+class ContractText(AnswerStruct):
+    """A contract as YAML, and a suggested file name."""
+
+    text: str
+    file: str
+
+
+class ContractBreak(AnswerStruct):
+    """A broken promise or policy. run, time, job: the run that broke it, null if unknown.
+
+    warning: it may be broken; its contract still counts as kept.
+    """
+
+    kind: str
+    dataset: str
+    column: str | None
+    message: str
+    run: str | None
+    time: Time | None
+    job: Job | None
+    warning: bool = False
+
+
+class ContractState(AnswerStruct):
+    """The state of a file of contracts or policies.
+
+    dataset: null for several datasets and for policies; promises: number of tables or policies; problem: why the file
+    cannot be read.
+    """
+
+    file: str
+    dataset: str | None
+    version: str | None
+    state: Literal["kept", "broken", "unreadable"]
+    promises: Count
+    breaks: list[ContractBreak]
+    problem: str | None
+
+
+class Contracts(ListAnswer):
+    """The contracts of a folder. states: number of files by state, on all pages."""
+
+    folder: str
+    items: list[ContractState]
+    states: dict[Literal["kept", "broken", "unreadable"], int]
 
 
 class ContractSources(QuestionSources, Protocol):

@@ -1,11 +1,15 @@
-"""Measure how far answers are behind the acknowledged events, and decide whether an unknown name is really unknown."""
+"""Measure how far answers are behind the acknowledged events, and wait until answers include an event.
 
+An unknown name is an error only if no waiting event can contain it. Each commit of the index wakes waiting requests.
+"""
+
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from headwater.api.shapes.operations import Freshness, GoldFreshness, IndexLag
+from headwater.api.shapes import Freshness, GoldFreshness, IndexLag
 from headwater.common.errors import Behind, HeadwaterError, NotBuilt, NotConfigured, NotKnown
 from headwater.events.position import Source
 from headwater.events.times import iso
@@ -23,6 +27,12 @@ _MEASURE_INTERVAL_S = 1.0
 _NOT_BUILT = "There are no answers yet: the index of the lake is still being built."
 _MIN_AGE_S = 0.001
 """Minimum age of a waiting event. The clock of the receiver may be ahead of ours, and 0 means that no event waits."""
+
+INDEX_WAIT_S = 2.0
+"""Maximum wait. After it, the request is answered although answers do not include its event yet."""
+
+STRICT_INDEX_WAIT_S = 10.0
+"""Maximum wait with the setting `marquez_strict`."""
 
 
 class WaitingEvents(NamedTuple):
@@ -57,7 +67,7 @@ class FreshnessMeter:
     ):
         """readers, bronze, gold: not shared with other code, because they are not thread-safe.
 
-        troubles: returns the errors of the stations on this machine that have stopped, by station.
+        troubles: returns the errors of the services on this machine that have stopped, by service.
         """
         self.troubles = troubles
         self._readers = readers
@@ -71,7 +81,7 @@ class FreshnessMeter:
         """Count the waiting events. Every event acknowledged before the call is counted or visible in answers.
 
         It checks log, bronze and index in the order of the data flow, so an event that moves on during the call is
-        found at its next station. Raises LogUnavailable or LakeUnavailable.
+        found at its next stage. Raises LogUnavailable or LakeUnavailable.
         """
         with self._lock:
             return self._waiting()
@@ -172,3 +182,51 @@ def _age_s(*received_us: int | None) -> float:
     """Return the age of the oldest time, 0 without any."""
     oldest = min((each_us for each_us in received_us if each_us is not None), default=None)
     return 0.0 if oldest is None else max(_MIN_AGE_S, time.time() - oldest / 1e6)
+
+
+class IndexWaiter:
+    """The waiting requests of a process. They share the checks of log, lake and index."""
+
+    def __init__(self, meter: FreshnessMeter):
+        self._meter = meter
+        self._notified = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._checked_us = 0
+        self._oldest_us: int | None = None
+
+    def notify(self) -> None:
+        """Wake the waiting requests after a commit of the index. Call it from their event loop only."""
+        self._notified.set()
+        self._notified = asyncio.Event()
+
+    async def wait_until_visible(self, until_us: int, within_s: float = INDEX_WAIT_S) -> bool:
+        """Wait until answers include every event received until a time (us, UTC). Returns False on timeout."""
+        try:
+            async with asyncio.timeout(within_s):
+                since_us = until_us
+                while True:
+                    notified = self._notified
+                    oldest_us = await self._oldest_unseen_us_since(since_us)
+                    if oldest_us is None or oldest_us > until_us:
+                        return True
+                    await notified.wait()
+                    since_us = now_us()
+        except (TimeoutError, HeadwaterError):
+            return False
+
+    async def _oldest_unseen_us_since(self, since_us: int) -> int | None:
+        """Return when the oldest event that answers do not include was received.
+
+        since_us: reuse the result of another request only if its check started later than this (us, UTC).
+        """
+        async with self._lock:
+            if self._checked_us <= since_us:
+                began_us = now_us()
+                self._oldest_us = await asyncio.to_thread(self._meter.oldest_unseen_us)
+                self._checked_us = began_us
+            return self._oldest_us
+
+
+def now_us() -> int:
+    """Return the current time (us, UTC)."""
+    return time.time_ns() // 1000

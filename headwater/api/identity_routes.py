@@ -4,16 +4,85 @@ from functools import partial
 from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
+from msgspec import field
 
-from headwater.api.shapes import identity_shapes as shapes
 from headwater.auth.access import Caller
 from headwater.auth.key_manager import KeyManager, KeyRequest
 from headwater.common.paging import ListPage, RowOrder
 from headwater.lake.admin_log import admin_rows
 from headwater.lake.delta_table import LakeTable
 from headwater.questions import parameters as p
+from headwater.questions.answers.answer_parts import AnswerStruct, ListAnswer, Time
 from headwater.questions.composed import NewestPage
 from headwater.questions.declaring import Help, question
+
+
+class KeyShown(AnswerStruct):
+    """A key without its hash. last_used: precise to ten minutes; kept: whether the file or the settings contain it.
+
+    owner: name of the owner for display, `unassigned` without one; `owner_issuer` and `owner_subject` identify the
+    owner, `owner_object_id` is the object id of Entra ID.
+    """
+
+    id: str
+    name: str
+    roles: list[str]
+    namespaces: list[str]
+    datasets: list[str] | None
+    made: Time | None
+    made_by: str
+    owner: str
+    owner_issuer: str | None
+    owner_subject: str | None
+    owner_object_id: str | None
+    expires: Time | None
+    valid: bool
+    last_used: Time | None
+    kept: str
+
+
+class KeysAnswer(ListAnswer):
+    """Keys: all for an administrator, their own for other callers."""
+
+    items: list[KeyShown]
+
+
+class KeysRevoked(AnswerStruct):
+    """Revoked keys."""
+
+    items: list[KeyShown]
+
+
+class KeysAssigned(AnswerStruct):
+    """Keys with a new owner."""
+
+    items: list[KeyShown]
+
+
+class KeyMade(KeyShown):
+    """A new key. `key` is its secret, which is shown only once."""
+
+    secret: str = field(name="key")
+
+
+class AdminAct(AnswerStruct):
+    """An administrative action."""
+
+    act_id: str
+    at: Time
+    who: str
+    action: str
+    subject: str
+    outcome: str
+    detail: str
+    address: str
+    agent: str
+
+
+class AdminActs(ListAnswer):
+    """Administrative actions, newest first."""
+
+    items: list[AdminAct]
 
 
 class IdentitySources(Protocol):
@@ -60,11 +129,11 @@ _KEYS = RowOrder[tuple[int, dict[str, Any]]](
 
 
 @question("keys", called="list")
-def keys(sources: IdentitySources, *, page: ListPage) -> shapes.KeysAnswer:
+def keys(sources: IdentitySources, *, page: ListPage) -> KeysAnswer:
     """List keys with owners, expiry and last use. Callers without the role admin see only their own keys."""
     found = sources.keys.listed(sources.caller)
     cut = _KEYS.page(enumerate(found, -len(found)), page)
-    return msgspec.convert({"items": [key for _, key in cut.rows], **cut.info}, shapes.KeysAnswer)
+    return msgspec.convert({"items": [key for _, key in cut.rows], **cut.info}, KeysAnswer)
 
 
 @question("keys/add", called="add", method="POST")
@@ -76,29 +145,29 @@ def add_key(
     namespace: JobNamespaces = (),
     dataset: DatasetNamespaces = (),
     expires: ValidFor = "365d",
-) -> shapes.KeyMade:
+) -> KeyMade:
     """Create a key and show its secret once. A name can have two valid keys, so that keys can be rotated."""
     wanted = KeyRequest(name, [role], namespace, dataset, expires or "365d")
-    return msgspec.convert(sources.keys.add(sources.caller, wanted), shapes.KeyMade)
+    return msgspec.convert(sources.keys.add(sources.caller, wanted), KeyMade)
 
 
 @question("keys/{which}/revoke", called="revoke", method="POST")
-def revoke_key(sources: IdentitySources, *, which: IdOrName) -> shapes.KeysRevoked:
+def revoke_key(sources: IdentitySources, *, which: IdOrName) -> KeysRevoked:
     """Revoke keys. It takes effect within a second. Callers without the role admin can revoke their own keys."""
-    return msgspec.convert({"items": sources.keys.revoke(sources.caller, which)}, shapes.KeysRevoked)
+    return msgspec.convert({"items": sources.keys.revoke(sources.caller, which)}, KeysRevoked)
 
 
 @question("keys/{which}/assign", called="assign", method="POST", role="admin")
 def assign_key(
     sources: IdentitySources, *, which: IdOrName, subject: Subject, issuer: OwnersIssuer = None, name: OwnersName = None
-) -> shapes.KeysAssigned:
+) -> KeysAssigned:
     """Set the owner of keys. Besides administrators, only the owner can list and revoke them."""
-    return msgspec.convert({"items": sources.keys.assign(which, subject, issuer, name)}, shapes.KeysAssigned)
+    return msgspec.convert({"items": sources.keys.assign(which, subject, issuer, name)}, KeysAssigned)
 
 
 @question("admin-log", reads_lake=True, role="admin")
-def admin_log(sources: IdentitySources, *, since: p.Since = None, page: NewestPage) -> shapes.AdminActs:
+def admin_log(sources: IdentitySources, *, since: p.Since = None, page: NewestPage) -> AdminActs:
     """List administrative actions, newest first: changes of keys and tags, deletions, redrives, retries."""
     found = admin_rows(sources.admin_log, page, since_us=since)
     items = [{**row, "at": row["at"].isoformat().replace("+00:00", "Z")} for row in found.rows]
-    return msgspec.convert({"items": items, **found.info}, shapes.AdminActs)
+    return msgspec.convert({"items": items, **found.info}, AdminActs)

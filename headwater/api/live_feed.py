@@ -7,14 +7,17 @@ reads too slowly is disconnected, and can reconnect with the id of its last even
 import asyncio
 import contextlib
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
+from msgspec import field
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from headwater.common.errors import LakeUnavailable
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed import FeedEvent, FeedPlace, FeedReader
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Dataset, Job, Time
 
 POLL_INTERVAL_S = 0.5
 HEARTBEAT_S = 15.0
@@ -24,10 +27,41 @@ MAX_REPLAYED = 2_000
 """Maximum number of missed events that a reconnecting client receives. If it missed more, it receives `reset`."""
 
 MAX_CLIENTS = 1_000
-
 _HEADERS = [
     (b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"),
 ]  # fmt: skip
+
+
+class RunHappened(AnswerStruct):
+    """A run changed its state."""
+
+    run: str
+    state: str
+    job: Job
+    started: Time | None
+    ended: Time | None
+
+
+class EdgeHappened(AnswerStruct):
+    """Lineage of a job between two datasets appeared or ended. columns: number of column edges."""
+
+    change: Literal["appeared", "ended"]
+    job: Job
+    from_: Dataset = field(name="from")
+    to: Dataset
+    columns: Count
+
+
+class RejectedHappened(AnswerStruct):
+    """An acknowledged event could not be stored."""
+
+    received_at: Time
+    reason: str
+    field: str | None
+    message: str | None
+
+
+LIVE_EVENTS: dict[str, type[AnswerStruct]] = {"run": RunHappened, "edge": EdgeHappened, "rejected": RejectedHappened}
 
 
 class _Client:

@@ -1,15 +1,24 @@
-"""Generate the OpenAPI document from the routes and the shapes of their answers."""
+"""Generate the OpenAPI document, and serve it with the page `/docs`, which uses no resources of other hosts."""
 
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib.metadata import version
+from importlib.resources import files
 from typing import Any
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as HttpRoute
 
-from headwater.api.api_routes import BASE, LINEAGE_ROUTES, SINK_ROUTES
-from headwater.api.shapes.contract_shapes import ContractText
-from headwater.api.shapes.live_events import LIVE_EVENTS
-from headwater.api.shapes.marquez_shapes import READ_BY_PAGE
+from headwater.api.contract_routes import ContractText
+from headwater.api.live_feed import LIVE_EVENTS
+from headwater.api.marquez.shapes import READ_BY_PAGE
+from headwater.api.responses import authorization_error
+from headwater.api.routes import BASE, LINEAGE_ROUTES, SINK_ROUTES
+from headwater.auth.authentication import Authenticator
 from headwater.questions.answers.answer_parts import Error
 from headwater.questions.declaring import Parameter, Question
 
@@ -128,3 +137,51 @@ def _health() -> Mapping[str, Any]:
             ("/health/ready", "Check whether events can be accepted", {"200": "Ready", "503": "Not ready"}),
         )
     }  # fmt: skip
+
+
+class Docs:
+    """The OpenAPI document and its page. Both are built once."""
+
+    def __init__(self, access: Authenticator, routes: Sequence[Question]):
+        """routes: the questions that this process serves."""
+        self._access = access
+        self._routes = routes
+
+    def routes(self) -> list[HttpRoute]:
+        """Return the routes of both."""
+        return [HttpRoute("/openapi.json", self._json), HttpRoute("/docs", self._page)]
+
+    async def _json(self, request: Request) -> Response:
+        refusal = await authorization_error(self._access, request, "read")
+        return refusal or Response(self._document, media_type="application/json")
+
+    async def _page(self, _: Request) -> Response:
+        """Serve the page. It is public, and asks the user for the key to load the document."""
+        return Response(self._html, media_type="text/html", headers=self._headers)
+
+    @cached_property
+    def _document(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(document(self._routes)), indent=1)
+
+    @cached_property
+    def _html(self) -> str:
+        return files("headwater.api").joinpath("docs.html").read_text(encoding="utf-8")
+
+    @cached_property
+    def _headers(self) -> dict[str, str]:
+        allowed = {name: _digest(self._html, name) for name in ("style", "script")}
+        policy = "; ".join([
+            "default-src 'none'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'",
+            "frame-ancestors 'none'", *(f"{name}-src '{digest}'" for name, digest in allowed.items()),
+        ])  # fmt: skip
+        return {
+            "content-security-policy": policy,
+            "x-content-type-options": "nosniff",
+            "referrer-policy": "no-referrer",
+        }
+
+
+def _digest(page: str, element: str) -> str:
+    """Return the hash of the page's style or script for the content security policy, which allows nothing else."""
+    text = page.partition(f"<{element}>")[2].partition(f"</{element}>")[0]
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

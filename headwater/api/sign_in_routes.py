@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from headwater.api.error_responses import error_response, json_response
+from headwater.api.responses import error_response, json_response
 from headwater.auth.access import Caller
 from headwater.auth.authentication import CSRF_HEADER, Authenticator
 from headwater.auth.sessions import SESSION_COOKIE, SESSION_LIFETIME_S, SIGN_IN_COOKIE, SIGN_IN_TIMEOUT_S, cookie

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # public all the same
 
-from headwater.cli.base_commands import COMPLETE, NAME, base_app
-from headwater.cli.error_output import print_failure, print_fault
+from headwater.cli.base_app import COMPLETE, NAME, base_app
+from headwater.cli.errors import print_failure, print_fault
 from headwater.cli.options import add_table_options
 from headwater.common.errors import HeadwaterError
 from headwater.common.extras import extra
 from headwater.common.storage_faults import transient_faults_as_retry
-from headwater.operations.runtime.private import set_private_umask
+from headwater.operations.runtime.data_folder import set_private_umask
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -55,5 +55,5 @@ def _app_for(given: Sequence[str]) -> typer.Typer:
         add_table_options(light)
         return light
     with extra("server"):
-        from headwater.cli.commands import app
+        from headwater.cli.app import app
     return app

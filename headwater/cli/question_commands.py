@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.api.api_routes import LINEAGE_ROUTES
+from headwater.api.routes import LINEAGE_ROUTES
 from headwater.cli.answer_source import open_answer_source, print_answer
 from headwater.cli.options import LINEAGE, OPERATIONS, Data, End, Json, Key, Server, as_parameter, example
 from headwater.cli.printing import AnswerPrinter, any_answer

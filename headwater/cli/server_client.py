@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from headwater.api.api_routes import BASE
+from headwater.api.routes import BASE
 from headwater.common.errors import HeadwaterError, Retry, ServerRefusal, WrongQuestion, WrongSetting
 from headwater.common.http_connection import ssl_context
 from headwater.common.server_address import LOCAL, server_address

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headwater.index.reading.status import IndexGrowth, index_growth
-from headwater.operations.runtime.indexes import open_index_home, open_view_opener
+from headwater.operations.runtime.index import open_index_home, open_view_opener
 from tests.full_disk import small_disk
 from tests.functions.host import App, running
 from tests.parsing import World, event

@@ -11,15 +11,14 @@ from typing import Any
 import azure.functions as func
 import pytest
 
-from functions.ingest import blueprint
-from functions.ingest.file_ingest import FileIngest
-from headwater.cli.ingest_command import ingest
+from functions.ingest import FileIngest, blueprint
+from headwater.cli.ingest import ingest
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.files.batch_sending import BATCH
 from headwater.intake.files.file_taking import MOST_REJECTED
 from headwater.intake.files.taken_ledger import TakenFile, TakenLedger
-from headwater.operations.runtime.ledger_copy import LedgerCopy
+from headwater.operations.runtime.azure_files import LedgerCopy
 from headwater.operations.settings import Settings
 from tests.azurite import KEY, Storage
 from tests.dfs_server import CONTAINER, dfs_server

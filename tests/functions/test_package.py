@@ -13,7 +13,6 @@ from tools.function_zip import ROOT, imports, receiver_shipped, shipped, write_p
 SHIPPED = shipped()
 NEVER_OPENED = (
     "headwater.intake.event_log.kafka",
-    "headwater.operations.fabric.",
     "headwater.sinks.operating.sink_replay",
 )
 """Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""

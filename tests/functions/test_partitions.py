@@ -9,8 +9,7 @@ from deltalake import DeltaTable
 from headwater.common.errors import LogUnavailable
 from headwater.intake.parser.partitions import Partition, Partitions
 from headwater.lake.attempts import MAX_DEATHS, Attempts
-from headwater.operations.runtime.parser_trouble import ParserTrouble
-from headwater.operations.runtime.station_troubles import station_troubles
+from headwater.operations.runtime.troubles import ParserTrouble, service_troubles
 from tests.made_events import body, run_event
 from tests.parsing import World
 
@@ -68,7 +67,7 @@ def test_a_partition_that_cannot_be_opened_is_opened_again_next_time(world: Worl
     partitions = Partitions(opening, 0, ParserTrouble(world.folder, world.bronze))
     with pytest.raises(LogUnavailable):
         partitions.take("0", world.records(1, 6))
-    assert station_troubles(world.folder)["parser"] == "Partition 0: The hub does not answer. It is tried again."
+    assert service_troubles(world.folder)["parser"] == "Partition 0: The hub does not answer. It is tried again."
     partitions.take("0", world.records(1, 6))
-    assert station_troubles(world.folder) == {}
+    assert service_troubles(world.folder) == {}
     assert world.placed() == [1, 2, 3, 4, 5, 6]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.sinks.sink_run import SinkRun
+from functions.sinks import SinkRun
 from headwater.sinks.operating.sink_operations import set_paused
 from tests.functions.host import running
 from tests.sink_server import Asked, Said, SinkServer, sink_server

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from functions.sinks.sink_run import REPORT
+from functions.sinks import REPORT
 from tests.azurite import KEY, PATIENT, Storage
 from tests.functions.host import App, running
 from tests.sink_server import Said, SinkServer, sink_server

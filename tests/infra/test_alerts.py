@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.sinks.sink_run import SinkRun
+from functions.sinks import SinkRun
 from headwater.intake.event_log.segments import open_writable
 from tests.infra.templates import MAIN, ROOT, source, template, variable
 from tests.parsing import World, event

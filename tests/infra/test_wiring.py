@@ -10,7 +10,7 @@ import pytest
 from functions import app_settings as load_app_settings
 from headwater.common.environment import PREFIX
 from headwater.intake.event_log.blob_claims import place
-from headwater.operations.runtime.sink_opening import open_ledger
+from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.settings import Settings, load_settings
 from tests.infra.templates import (
     APPS,
@@ -344,7 +344,7 @@ def test_claims_are_deleted_by_age_only() -> None:
     """The pipeline may not delete them: no code does, the lifecycle of the container does."""
     deletes = {path.name for path in (ROOT / "headwater").rglob("*.py") if "delete_blob" in path.read_text()}
     # a sink's own file, written to see whether it may, and the lake's notes of why partitions wait
-    assert deletes == {"blob_folder.py", "lake_troubles.py"}
+    assert deletes == {"blob_folder.py", "azure_files.py"}
     assert "delete_blob" not in function_app()
     assert "'${claimsContainer}/'" in source("modules/raw.bicep")
 

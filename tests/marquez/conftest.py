@@ -11,9 +11,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.api.marquez.routes import MarquezApi
 from headwater.auth.authentication import Authenticator
-from headwater.operations.runtime.indexes import open_freshness, open_search, open_view_opener
+from headwater.operations.runtime.index import open_freshness, open_search, open_view_opener
 from tests.marquez.lake import EVENTS as LAKE_EVENTS
 from tests.parsing import World
 from tests.reference.world_events import at, run_event, uuid

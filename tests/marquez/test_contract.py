@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from headwater.api.shapes.marquez_shapes import READ_BY_PAGE
+from headwater.api.marquez.shapes import READ_BY_PAGE
 from tests.marquez.conftest import Marquez, encoded
 from tests.marquez.lake import (
     BARE,

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from headwater.api.marquez.decoded_paths import match_path, split_route
+from headwater.api.marquez.routes import match_path, split_route
 
 ROUTES = ["jobs", "tags/{tag}", "n/{a}/d", "n/{a}/d/{b}", "n/{a}/d/{b}/v", "n/{a}/d/{b}/f/{c}/t/{d}"]
 PARTS = ["n/", "/d", "/d/", "/v", "/f/", "/t/", "x", "/"]

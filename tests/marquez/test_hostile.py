@@ -12,12 +12,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from headwater.api.error_responses import run_question
-from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.api.marquez.routes import MarquezApi
+from headwater.api.responses import run_question
 from headwater.auth.authentication import Authenticator
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lineage.time.as_of import AsOf
-from headwater.operations.runtime.indexes import open_freshness, open_search
+from headwater.operations.runtime.index import open_freshness, open_search
 from tests.marquez.conftest import Marquez
 from tests.marquez.lake import TABLE
 from tests.parsing import World

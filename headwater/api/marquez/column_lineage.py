@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from headwater.api.marquez.column_feeds import legacy_transformation_type, transformation_json
-from headwater.api.marquez.datasets import find_version
-from headwater.api.marquez.facet_texts import schema_fields
+from headwater.api.marquez.datasets import find_version, legacy_transformation_type, transformation_json
 from headwater.api.marquez.nodes import Node, find_node, version_text, with_asked_ids
 from headwater.api.marquez.requests import (
     Answer,
@@ -17,6 +15,7 @@ from headwater.api.marquez.requests import (
     not_found,
     required,
 )
+from headwater.api.marquez.texts import schema_fields
 from headwater.common.errors import NotKnown
 from headwater.index.stored.database import JOB
 from headwater.lineage.edges.facet_contents import Transformation

@@ -1,4 +1,4 @@
-"""Datasets and their versions."""
+"""Datasets, their versions, and the input fields of their columns."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -7,18 +7,20 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from headwater.api.marquez.column_feeds import column_lineage
-from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in, url_in
 from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, RequestContext, not_found
-from headwater.api.marquez.run_answers import DeferredAnswer, run_json, with_facets
+from headwater.api.marquez.runs import DeferredAnswer, run_json, with_facets
+from headwater.api.marquez.texts import raw_facets, schema_fields, text_in, url_in
 from headwater.events.facet_sets import OF_COLUMNS
 from headwater.events.times import iso
 from headwater.index.reading.catalog_history import VersionRow, undescribed_versions
 from headwater.index.stored.database import DATASET
 from headwater.index.stored.versions import version_value_from
+from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag
+from headwater.lineage.time.as_of import View
+from headwater.questions.feeds import feeds
 
 SCHEMA_LOCATION = "headwater_schemaLocation"
 """Facet for the `schemaLocation` of a declared stream."""
@@ -166,14 +168,10 @@ def find_version(context: RequestContext, name: Name, version: str) -> VersionRo
     return next((row for row in known if version_text(row.version) == version.lower()), None)
 
 
-def _unwritten(context: RequestContext, name: Name) -> list[VersionRow]:
-    return context.catalog.versions.unwritten(name, context.names_of(name)) or _undescribed(context, name)
-
-
 def _before_written(context: RequestContext, name: Name) -> list[VersionRow]:
     """Return the versions of a dataset from before the first observed write."""
     written_us = context.catalog.versions.first_written_us(name)
-    found = _unwritten(context, name)
+    found = context.catalog.versions.unwritten(name, context.names_of(name)) or _undescribed(context, name)
     return found if written_us is None else [row for row in found if row.first_us < written_us]
 
 
@@ -202,3 +200,62 @@ def _version_json(context: RequestContext, name: Name, row: VersionRow) -> Answe
         "createdByRun": run_json(context.catalog, run) if run else None,
         "facets": raw_facets(facets),
     }
+
+
+def transformation_json(transformation: Transformation) -> dict[str, Any]:
+    """Return a transformation in OpenLineage's form."""
+    kind = "DIRECT" if transformation.direct else "INDIRECT"
+    return {
+        "type": kind,
+        "subtype": transformation.subtype,
+        "description": transformation.description,
+        "masking": transformation.masked,
+    }
+
+
+def legacy_transformation_type(transformation: Transformation) -> str:
+    """Return Marquez's `transformationType`, which OpenLineage has replaced by type and subtype."""
+    if transformation.masked:
+        return "MASKED"
+    return (
+        "IDENTITY"
+        if transformation.subtype in ("IDENTITY", "") or transformation.subtype is None
+        else transformation.subtype
+    )
+
+
+def input_fields(view: View, node: int) -> list[dict[str, Any]]:
+    """Return the input fields of a column, each with all its transformations."""
+    graph, snapshot = view.snapshot.graph, view.snapshot
+    found: dict[int, dict[str, Any]] = {}
+    for feed in feeds(graph, node, view.counted):
+        transformation = feed.transformation
+        if feed.node not in found:
+            number, key = graph.columns[feed.node]
+            name = graph.names[number].plain
+            found[feed.node] = {
+                **name.shown,
+                "dataset": name.name,
+                "field": snapshot.shown_columns(name).shown(key or ""),
+                "transformationDescription": transformation.description,
+                "transformationType": legacy_transformation_type(transformation),
+                "transformations": [],
+            }
+        found[feed.node]["transformations"].append(transformation_json(transformation))
+    return sorted(found.values(), key=lambda each: (each["namespace"], each["dataset"], each["field"]))
+
+
+def column_lineage(view: View, dataset: Name) -> list[dict[str, Any]] | None:
+    """Return the input fields of each column of a dataset; None without column lineage."""
+    graph = view.snapshot.graph
+    number = view.counted.lifetimes.standing(dataset)
+    if number is None:
+        return None
+    columns = view.snapshot.shown_columns(dataset)
+    found = []
+    for node in graph.nodes_of(number):
+        fields = input_fields(view, node)
+        if fields:
+            first = {key: fields[0][key] for key in ("transformationDescription", "transformationType")}
+            found.append({"name": columns.shown(graph.columns[node].key or ""), "inputFields": fields, **first})
+    return sorted(found, key=lambda each: str(each["name"])) or None

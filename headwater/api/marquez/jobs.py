@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.api.marquez.facet_texts import raw_facets, text_in, url_in
 from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found
-from headwater.api.marquez.run_answers import STATES, DeferredAnswer, brief_json, run_json, with_facets
+from headwater.api.marquez.runs import STATES, DeferredAnswer, brief_json, run_json, with_facets
+from headwater.api.marquez.texts import raw_facets, text_in, url_in
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog, JobRow
 from headwater.index.reading.catalog_history import VersionRow

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.api.marquez.java_texts import uri_text
 from headwater.api.marquez.requests import Answer, RequestContext, not_found
+from headwater.api.marquez.texts import uri_text
 from headwater.common.errors import InvalidEvent
 from headwater.events.decode import decode
 from headwater.events.times import iso

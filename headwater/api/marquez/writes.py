@@ -1,16 +1,286 @@
-"""Changes of tags, and deletions, from Marquez's page. Each becomes an event, so it survives a rebuild of the index."""
+"""Requests of Marquez's clients and page that change something. Each becomes an event, so it survives a rebuild.
 
-from collections.abc import Callable
-from typing import Any
+Namespaces, sources, datasets and jobs (PUT), runs and their states, tags, and deletions.
+"""
 
+# ruff: noqa: N815 - members are called as Marquez calls them
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+from uuid import uuid4
+
+from msgspec import Struct
+
+from headwater.api.marquez import jobs, namespaces
 from headwater.api.marquez.changes import Change, Json, body_of
-from headwater.api.marquez.datasets import columns_json, dataset_json, get_dataset
-from headwater.api.marquez.jobs import find_job, get_job, job_json
+from headwater.api.marquez.datasets import SCHEMA_LOCATION, columns_json, dataset_json, get_dataset
+from headwater.api.marquez.jobs import find_job, get_job, job_json, sides_of
 from headwater.api.marquez.namespaces import get_namespace
-from headwater.api.marquez.requests import RequestContext, not_found
+from headwater.api.marquez.requests import Answer, MarquezError, MarquezNotFound, RequestContext, not_found, time_us
+from headwater.api.marquez.runs import CREATED_FACET, STATES, find_run, get_run, run_json
+from headwater.events.times import iso, parse_time
 from headwater.index import api_changes
+from headwater.index.api_changes import facet, headwater_event
+from headwater.index.reading.catalog import Catalog
+from headwater.index.reading.catalog_history import RunRow
+from headwater.index.stored.database import JOB
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.run_facts import Tag
+
+EventDatasets = Mapping[str, Sequence[Mapping[str, Any]]]
+"""`inputs` and `outputs` of an event."""
+
+PROCESSING = {"BATCH": "BATCH", "STREAM": "STREAMING", "SERVICE": "SERVICE"}
+"""Maps Marquez's types of jobs to `processingType` of OpenLineage's jobType facet."""
+
+
+class NamespaceMeta(Struct):
+    """Body of PUT /namespaces/{namespace}."""
+
+    ownerName: str
+    description: str | None = None
+
+
+class SourceMeta(Struct):
+    """Body of PUT /sources/{source}."""
+
+    type: str
+    connectionUrl: str
+    description: str | None = None
+
+
+class FieldMeta(Struct):
+    """A column of a declared dataset."""
+
+    name: str
+    type: str | None = None
+    tags: list[str] | None = None
+    description: str | None = None
+
+
+class DatasetMeta(Struct):
+    """Body of PUT …/datasets/{dataset}. runId: the run that wrote the dataset."""
+
+    type: Literal["DB_TABLE", "STREAM"]
+    physicalName: str
+    sourceName: str
+    fields: list[FieldMeta] | None = None
+    tags: list[str] | None = None
+    description: str | None = None
+    runId: str | None = None
+    schemaLocation: str | None = None
+
+
+class DatasetIdMeta(Struct):
+    """A dataset that a declared job reads or writes."""
+
+    namespace: str
+    name: str
+
+
+class JobMeta(Struct):
+    """Body of PUT …/jobs/{job}. runId: the run with these inputs and outputs."""
+
+    type: Literal["BATCH", "STREAM", "SERVICE"]
+    inputs: list[DatasetIdMeta]
+    outputs: list[DatasetIdMeta]
+    location: str | None = None
+    description: str | None = None
+    runId: str | None = None
+    tags: list[str] | None = None
+
+
+def put_namespace(context: RequestContext) -> Change:
+    """PUT /namespaces/{namespace}: set owner and description. It restores a deleted namespace."""
+    name, meta = context.path["namespace"], body_of(context, NamespaceMeta)
+    event = api_changes.namespace_event(name, {"ownerName": meta.ownerName, "description": meta.description})
+    now = _shown_time(event)
+    members = {"ownerName": meta.ownerName, "description": meta.description, "isHidden": False}
+    return Change([event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_namespace)
+
+
+def put_source(context: RequestContext) -> Change:
+    """PUT /sources/{source}."""
+    name, meta = context.path["source"], body_of(context, SourceMeta)
+    members = {"type": meta.type, "connectionUrl": meta.connectionUrl, "description": meta.description}
+    event = api_changes.source_event(name, members)
+    now = _shown_time(event)
+    return Change([event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_source)
+
+
+def put_dataset(context: RequestContext) -> Change:
+    """PUT …/datasets/{dataset}: a DatasetEvent, or with `runId` an output of this run. Adds tags."""
+    name, meta = Name(context.path["namespace"], context.path["dataset"]), body_of(context, DatasetMeta)
+    fields, facets = meta.fields or [], _dataset_facets(context, meta)
+    dataset = {**name.shown, "facets": facets}
+    if meta.runId is None:
+        event = headwater_event("DatasetEvent", dataset=dataset)
+    else:
+        run = find_run(context, meta.runId, whole=True)
+        facets["version"] = facet(datasetVersion=run_id_of(run.run))
+        event = event_of(context, run, "OTHER", {"outputs": [dataset]})
+    tags = [(None, tag) for tag in meta.tags or ()] + [(each.name, tag) for each in fields for tag in each.tags or ()]
+    tagged = [api_changes.dataset_tag_event(name, column, tag, holds=True) for column, tag in tags]
+    return Change([event, *tagged], _expected_dataset(name, meta, _shown_time(event)), get_dataset)
+
+
+def _dataset_facets(context: RequestContext, meta: DatasetMeta) -> Json:
+    source = context.catalog.lists.source(meta.sourceName)
+    facets = {"dataSource": facet(name=meta.sourceName, uri=source[1] if source else meta.sourceName)}
+    facets["datasetType"] = facet(datasetType="TABLE" if meta.type == "DB_TABLE" else "STREAM")
+    if meta.fields:
+        fields = [{"name": each.name, "type": each.type, "description": each.description} for each in meta.fields]
+        facets["schema"] = facet(fields=[{key: text for key, text in each.items() if text} for each in fields])
+    if meta.description:
+        facets["documentation"] = facet(description=meta.description)
+    if meta.schemaLocation:
+        facets[SCHEMA_LOCATION] = facet(url=meta.schemaLocation)
+    return facets
+
+
+def _shown_time(event: Json) -> str:
+    """Return the time of an event in the precision of later answers, milliseconds."""
+    return str(iso(parse_time(event["eventTime"])[0]))
+
+
+def _expected_dataset(name: Name, meta: DatasetMeta, now: str) -> Answer:
+    fields = [{"name": f.name, "type": f.type, "tags": f.tags or [], "description": f.description}
+              for f in meta.fields or ()]  # fmt: skip
+    return {
+        "id": name.shown, "type": meta.type, "name": name.name, "physicalName": name.name, "createdAt": now,
+        "updatedAt": now, "namespace": name.namespace, "sourceName": meta.sourceName, "fields": fields,
+        "tags": meta.tags or [], "lastModifiedAt": None, "lastLifecycleState": None, "description": meta.description,
+        "currentVersion": None, "columnLineage": None, "facets": {}, "deleted": False,
+        **({"schemaLocation": meta.schemaLocation} if meta.type == "STREAM" else {}),
+    }  # fmt: skip
+
+
+def put_job(context: RequestContext) -> Change:
+    """PUT …/jobs/{job}: a JobEvent, and with `runId` also a run event with the inputs and outputs."""
+    name, meta = Name(context.path["namespace"], context.path["job"]), body_of(context, JobMeta)
+    sides = {
+        side: [Name(each.namespace, each.name).shown for each in listed]
+        for side, listed in (("inputs", meta.inputs), ("outputs", meta.outputs))
+    }
+    facets = _job_facets(meta)
+    events = [headwater_event("JobEvent", job={**name.shown, "facets": facets}, **sides)]
+    if meta.runId is not None:
+        run = find_run(context, meta.runId, whole=True)
+        if context.catalog.job(name) != context.catalog.job_of(run.job_key):
+            raise not_found("Run", meta.runId)
+        events.append(event_of(context, run, "OTHER", sides, of_job=facets))
+    return Change(events, _expected_job(name, meta, sides, _shown_time(events[-1])), jobs.get_job)
+
+
+def _job_facets(meta: JobMeta) -> Json:
+    facets = {"jobType": facet(processingType=PROCESSING[meta.type], integration="MARQUEZ", jobType="JOB")}
+    if meta.description:
+        facets["documentation"] = facet(description=meta.description)
+    if meta.location:
+        facets["sourceCodeLocation"] = facet(type="url", url=meta.location)
+    if meta.tags:
+        facets["tags"] = facet(tags=[{"key": tag, "value": "true", "source": "MARQUEZ"} for tag in meta.tags])
+    return facets
+
+
+def _expected_job(name: Name, meta: JobMeta, sides: Json, now: str) -> Answer:
+    return {
+        "id": name.shown, "type": meta.type, "name": name.name, "simpleName": name.name, "parentJobName": None,
+        "parentJobUuid": None, "createdAt": now, "updatedAt": now, "namespace": name.namespace, **sides,
+        "location": meta.location, "description": meta.description, "latestRun": None, "latestRuns": None,
+        "tags": meta.tags or [], "facets": {}, "currentVersion": None, "labels": [],
+    }  # fmt: skip
+
+
+def event_of(
+    context: RequestContext, run: RunRow, kind: str, sides: EventDatasets, *, at_us: int | None = None, **facets: Json
+) -> Json:
+    """Return an event of a known run. kind: its `eventType`; facets: `run` and `of_job`, see `run_event`."""
+    row = context.catalog.job_of(run.job_key)
+    name = context.catalog.name(row.shown if row else run.job_key)
+    event = run_event(run_id_of(run.run), name, kind, sides, **facets)
+    return event if at_us is None else {**event, "eventTime": iso(at_us)}
+
+
+def run_event(
+    run_id: str, job: Name, kind: str, sides: EventDatasets, *, run: Json | None = None, of_job: Json | None = None
+) -> Json:
+    """Return a run event with the current time. run, of_job: facets of the run and of its job."""
+    members = {"run": {"runId": run_id, "facets": run or {}}, "job": {**job.shown, "facets": of_job or {}}}
+    return headwater_event("RunEvent", eventType=kind, **members, **{"inputs": [], "outputs": [], **sides})
+
+
+class RunMeta(Struct):
+    """Body of POST …/jobs/{job}/runs."""
+
+    id: str | None = None
+    nominalStartTime: str | None = None
+    nominalEndTime: str | None = None
+    args: dict[str, str] | None = None
+
+
+def create_run(context: RequestContext) -> Change:
+    """POST /namespaces/{namespace}/jobs/{job}/runs: an event OTHER with nominal time and arguments as facets."""
+    row, meta = find_job(context), body_of(context, RunMeta)
+    run_id = meta.id or str(uuid4())
+    _refuse_known(context, run_id)
+    times = {
+        key: iso(time_us({key: text}, key))
+        for key, text in (("nominalStartTime", meta.nominalStartTime), ("nominalEndTime", meta.nominalEndTime))
+        if text
+    }
+    facets = {CREATED_FACET: facet(args=meta.args or {})} | ({"nominalTime": facet(**times)} if times else {})
+    event = run_event(run_id, context.catalog.name(row.shown), "OTHER", {}, run=facets)
+    now, none = event["eventTime"], {"startedAt": None, "endedAt": None, "durationMs": None, "jobVersion": None}
+    answer: Answer = {
+        "id": run_id, "createdAt": now, "updatedAt": now, "nominalStartTime": None, "nominalEndTime": None, **times,
+        "state": "NEW", **none, "args": meta.args or {}, "facets": {}, "inputVersions": [], "outputVersions": [],
+        "inputDatasetVersions": [], "outputDatasetVersions": [],
+    }  # fmt: skip
+    return Change([event], answer, _with_run(run_id), 201)
+
+
+def _refuse_known(context: RequestContext, run_id: str) -> None:
+    try:
+        run = find_run(context, run_id, whole=True)
+    except MarquezNotFound:
+        return
+    if run.packed_datasets is None:
+        return  # only its child runs name it
+    raise MarquezError(400, {"code": 400, "message": f"Run '{run_id}' already exists."})
+
+
+def mark_run(kind: str) -> Callable[[RequestContext], Change]:
+    """Return the handler of POST /jobs/runs/{id}/start and so on. It sends an event of this type at `at=` or now.
+
+    If no event of the run has inputs, the event has the inputs of its job; likewise for outputs.
+    """
+
+    def answer(context: RequestContext) -> Change:
+        run, at_us = find_run(context, context.path["run"], whole=True), time_us(context.query, "at")
+        datasets = run.datasets()
+        own = {side for side, named in (("inputs", datasets.inputs), ("outputs", datasets.outputs)) if named}
+        of_job = _job_sides(context.catalog, run.job_key) if len(own) < 2 else {}
+        sides = {side: named for side, named in of_job.items() if side not in own}
+        event = event_of(context, run, kind, sides, at_us=at_us)
+        shown = {
+            **run_json(context.catalog, run),
+            "state": STATES.get(kind, "RUNNING"),
+            "updatedAt": event["eventTime"],
+        }
+        return Change([event], shown, _with_run(run_id_of(run.run)))
+
+    return answer
+
+
+def _job_sides(catalog: Catalog, job: int) -> dict[str, list[dict[str, str]]]:
+    versions = catalog.versions.listed(JOB, job, 1)
+    return sides_of(catalog, versions[0] if versions else None)
+
+
+def _with_run(run_id: str) -> Callable[[RequestContext], object]:
+    return lambda context: get_run(context._replace(path={"run": run_id}))
 
 
 def create_tag(context: RequestContext) -> Change:
@@ -88,18 +358,18 @@ def _tagging(context: RequestContext, name: Name, column: str | None, tag: str, 
     To remove a tag, each producer that set it gets an event with its other tags only.
     """
     events = [api_changes.dataset_tag_event(name, column, tag, holds=holds)]
-    for facet in () if holds else context.catalog.tagged_by(context.names_of(name)):
+    for tagged in () if holds else context.catalog.tagged_by(context.names_of(name)):
         left = [
             each
-            for each in facet.tags
+            for each in tagged.tags
             if (each.key, (each.column or "").casefold()) != (tag, (column or "").casefold())
         ]
-        if len(left) < len(facet.tags) and facet.producer != events[0]["producer"]:
-            events.append(api_changes.tags_event(facet.name, facet.producer, list(map(_sent, left))))
+        if len(left) < len(tagged.tags) and tagged.producer != events[0]["producer"]:
+            events.append(api_changes.tags_event(tagged.name, tagged.producer, list(map(_tag_json, left))))
     return events
 
 
-def _sent(tag: Tag) -> Json:
+def _tag_json(tag: Tag) -> Json:
     members = {"key": tag.key, "value": tag.value, "field": tag.column}
     return {key: text for key, text in members.items() if text is not None}
 

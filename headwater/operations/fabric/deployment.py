@@ -7,14 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from headwater.common.errors import WrongSetting
-from headwater.operations.fabric.item_steps import Workspace
+from headwater.operations.fabric.client import Fabric, shortcut_url
 from headwater.operations.fabric.items import LAKEHOUSE, PIPELINE, Item, placeholders, read_items, workspace_placeholder
-from headwater.operations.fabric.rest import Fabric, shortcut_url
-from headwater.operations.fabric.schedule_step import schedule_step
 from headwater.operations.fabric.shortcuts import Shortcut, ShortcutPlace
-from headwater.operations.fabric.steps import StepState, WorkspaceStep
-from headwater.operations.fabric.workspace_steps import capacity_step, connection_step, find_connection, identity_step
-from headwater.operations.fabric.write_step import ONELAKE, write_step
+from headwater.operations.fabric.steps import (
+    ONELAKE,
+    StepState,
+    Workspace,
+    WorkspaceStep,
+    capacity_step,
+    connection_step,
+    find_connection,
+    identity_step,
+    schedule_step,
+    write_step,
+)
 
 UNKNOWN = "unknown until it is created"
 _UNSAFE_NAME = re.compile(r"[^\w .()&+-]")

@@ -1,10 +1,37 @@
-"""Steps of a deployment: what a workspace needs, whether it exists, and how to create it."""
+"""Steps of a deployment: what a workspace needs, whether it exists, and how to create it.
 
-from collections.abc import Callable, Iterable, Iterator
+The steps are a capacity, an identity, a connection, the items with the published environment, the schedule, and a test
+of the right to write.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import uuid4
 
-from headwater.common.errors import WrongSetting
+from headwater.common.errors import Retry, WrongSetting
+from headwater.operations.fabric.client import ALREADY_EXISTS, NOT_FOUND, Fabric, FabricRefusal
+from headwater.operations.fabric.items import ENVIRONMENT, LAKEHOUSE, Item, is_ours
+from headwater.operations.fabric.shortcuts import LAKE_NAME, LAYERS, ShortcutPlace
+
+CONNECTION_TYPE = "AzureDataLakeStorage"
+"""Type and creation method of a connection, as in `connections/supportedConnectionTypes`."""
+
+_ADMIN = "needs an Admin of the workspace"
+_READER = "Storage Blob Data Reader on the lake's container, and the ACL rwx on silver and gold"
+_ROLE = "needs a Contributor of the workspace, and the tenant setting *Users can create Fabric items*"
+_BUSY = ("Waiting", "Running", "Cancelling")
+_NOT_OURS = "it was not created by Headwater, and its content is replaced"
+_SCHEDULE_YEARS = 10
+"""Duration of the schedule, because Fabric requires an end."""
+
+ONELAKE = "https://onelake.dfs.fabric.microsoft.com"
+WRITE_RIGHT = "right to write silver and gold"
+_NEEDED = (
+    "the connection's identity cannot write {}: give it the ACL rwx on silver and gold, see docs/fabric.md. "
+    "Azure needs some minutes until a new permission is effective"
+)
 
 
 class StepState(StrEnum):
@@ -53,3 +80,248 @@ def check_steps(steps: Iterable[WorkspaceStep]) -> Iterator[StepResult]:
     """Yield the state of each step without applying it."""
     for step in steps:
         yield StepResult(step.what, str(step.state), step.note)
+
+
+def capacity_step(workspace: dict[str, Any], capacities: Callable[[], Iterator[dict[str, Any]]]) -> WorkspaceStep:
+    """Check whether the workspace has an active capacity, as far as this identity may see it."""
+    capacity = workspace.get("capacityId")
+    if not capacity or workspace.get("capacityAssignmentProgress") not in (None, "Completed"):
+        note = (
+            "assign the workspace to a Fabric capacity (workspace settings, *License info*); that needs an Admin of "
+            "the workspace who is Contributor of the capacity"
+        )
+        return WorkspaceStep("capacity", StepState.BLOCKED, note)
+    state = next((each["state"] for each in capacities() if each["id"] == capacity), "Active")
+    if state != "Active":
+        note = (
+            "it is paused: resume it in Azure (Microsoft.Fabric/capacities), which needs Contributor of that resource"
+        )
+        return WorkspaceStep("capacity", StepState.BLOCKED, note)
+    return WorkspaceStep("capacity", StepState.THERE, str(workspace.get("capacityRegion", "")))
+
+
+def identity_step(fabric: Fabric, workspace: dict[str, Any]) -> WorkspaceStep:
+    """Check whether the workspace has an identity, by which the connection reads the lake."""
+    if own := workspace.get("workspaceIdentity"):
+        return WorkspaceStep("workspace identity", StepState.THERE, f"give {own['servicePrincipalId']} {_READER}")
+    path, then = f"/workspaces/{workspace['id']}", f"give it {_READER}; `check` shows its id"
+    return WorkspaceStep("workspace identity", StepState.MISSING, _ADMIN, lambda: _make_identity(fabric, path), then)
+
+
+def _make_identity(fabric: Fabric, workspace: str) -> None:
+    """Create the workspace's only identity; Fabric documents no error code for an identity that already exists."""
+    try:
+        fabric.post(f"{workspace}/provisionIdentity")
+    except FabricRefusal:
+        if not fabric.get(workspace).get("workspaceIdentity"):
+            raise
+
+
+def find_connection(fabric: Fabric, name: str) -> dict[str, Any] | None:
+    """Return the connection with a name, among those that this identity may use."""
+    return next((each for each in fabric.list_all("/connections") if each.get("displayName") == name), None)
+
+
+def connection_step(fabric: Fabric, name: str, lake: ShortcutPlace, found: dict[str, Any] | None) -> WorkspaceStep:
+    """Check whether a connection with this name points to the lake's container."""
+    what = f"connection {name!r}"
+    if found is not None and _is_to(found, lake):
+        return WorkspaceStep(what, StepState.THERE, found["id"])
+    if found is not None:
+        path = found["connectionDetails"].get("path")
+        note = f"it points to {path}, not to {lake.location}: choose another name with --connection-name, or delete it"
+        return WorkspaceStep(what, StepState.BLOCKED, note)
+    note = (
+        f"the workspace's identity needs {_READER}; a service principal that creates it needs the tenant setting "
+        "*Service principals can create workspaces, connections, and deployment pipelines*"
+    )
+    return WorkspaceStep(what, StepState.MISSING, note, lambda: _make_connection(fabric, name, lake))
+
+
+def _make_connection(fabric: Fabric, name: str, lake: ShortcutPlace) -> None:
+    try:
+        fabric.post("/connections", connection_body(name, lake))
+    except FabricRefusal as error:
+        if error.code not in ALREADY_EXISTS:
+            raise
+
+
+def connection_body(name: str, lake: ShortcutPlace) -> dict[str, Any]:
+    """Return the body for `connections/create-connection`; it uses the workspace's identity, without a secret."""
+    parameters = {"server": lake.location, "path": lake.subpath.strip("/").partition("/")[0]}
+    return {
+        "connectivityType": "ShareableCloud",
+        "displayName": name,
+        "connectionDetails": {
+            "type": CONNECTION_TYPE,
+            "creationMethod": CONNECTION_TYPE,
+            "parameters": [
+                {"dataType": "Text", "name": parameter, "value": value} for parameter, value in parameters.items()
+            ],
+        },
+        "privacyLevel": "Organizational",
+        "credentialDetails": {
+            "singleSignOnType": "None",
+            "connectionEncryption": "NotEncrypted",
+            "skipTestConnection": False,
+            "credentials": {"credentialType": "WorkspaceIdentity"},
+        },
+    }
+
+
+def _is_to(connection: dict[str, Any], lake: ShortcutPlace) -> bool:
+    details = connection["connectionDetails"]
+    host = lake.location.removeprefix("https://")
+    path = str(details.get("path", "")).removeprefix("https://")
+    return details.get("type") == CONNECTION_TYPE and (path == host or path.startswith((f"{host}/", f"{host};")))
+
+
+class Workspace:
+    """The items of one workspace; the list is read once, and again after each creation."""
+
+    def __init__(self, fabric: Fabric, workspace: str) -> None:
+        self._fabric = fabric
+        self._path = f"/workspaces/{workspace}"
+        self._items: dict[tuple[str, str], dict[str, Any]] | None = None
+
+    def find(self, item: Item) -> dict[str, Any] | None:
+        """Return an item as it appears in the list of items."""
+        if self._items is None:
+            listed = self._fabric.list_all(f"{self._path}/items")
+            self._items = {(each["type"], each["displayName"]): each for each in listed}
+        return self._items.get((item.kind, item.name))
+
+    def step(self, item: Item) -> WorkspaceStep:
+        """Compare an item with our definition of it."""
+        found = self.find(item)
+        if item.kind == LAKEHOUSE:
+            if found:
+                return WorkspaceStep(item.title, StepState.THERE, found["id"])
+            return WorkspaceStep(item.title, StepState.MISSING, _ROLE, lambda: self._put_empty(item))
+        if found and found.get("description") == item.mark():
+            return WorkspaceStep(item.title, StepState.THERE, found["id"])
+        note = _ROLE if found is None else "" if is_ours(found.get("description")) else _NOT_OURS
+        return WorkspaceStep(
+            item.title, StepState.DIFFERS if found else StepState.MISSING, note, lambda: self._put(item)
+        )
+
+    def _put_empty(self, item: Item) -> None:
+        self._make(item)
+
+    def _put(self, item: Item) -> None:
+        """Create an item or replace its content, then mark it; without a mark it is replaced later."""
+        found = self.find(item) or self._make(item)
+        place = f"{self._path}/items/{found['id']}"
+        if not found.get("made"):
+            self._fabric.post(f"{place}/updateDefinition", {"definition": item.definition()})
+        if item.kind == ENVIRONMENT:
+            self._fabric.post(f"{self._path}/environments/{found['id']}/staging/publish?beta=false")
+            self._await_published(found["id"])
+        self._fabric.patch(place, {"displayName": item.name, "description": item.mark()})
+
+    def _make(self, item: Item) -> dict[str, Any]:
+        body: dict[str, Any] = {"displayName": item.name, "type": item.kind, "description": item.description}
+        made: Mapping[str, Any] = {"made": True}
+        try:
+            self._fabric.post(f"{self._path}/items", body | ({"definition": item.definition()} if item.parts else {}))
+        except FabricRefusal as error:
+            if error.code not in ALREADY_EXISTS:
+                raise
+            made = {}
+        self._items = None
+        found = self.find(item)
+        if found is None:
+            raise Retry(f"Fabric has created {item.title} but does not list it yet. Run the same command again.")
+        return {**found, **made}
+
+    def _await_published(self, environment: str) -> None:
+        found = self._fabric.wait_until(
+            f"{self._path}/environments/{environment}", lambda each: _state(each) not in _BUSY
+        )
+        if (state := _state(found)) != "Success":
+            raise Retry(
+                f"Publishing the environment ended with {state!r}. Check in Fabric which library it names, then "
+                "run the same command again."
+            )
+
+
+def _state(environment: Mapping[str, Any]) -> str:
+    return str(environment.get("properties", {}).get("publishDetails", {}).get("state", "Waiting"))
+
+
+def schedule_step(fabric: Fabric, workspace: str, pipeline: str, minutes: int) -> WorkspaceStep:
+    """Compare the schedules of a pipeline with one run every so many minutes; a disabled schedule stays disabled."""
+    what = f"schedule, every {minutes} min"
+    path = f"/workspaces/{workspace}/dataPipelines/{pipeline}/jobs/execute/schedules"
+    found = [each for each in fabric.list_all(path) if each.get("configuration", {}).get("type") == "Cron"]
+    if not found:
+        return WorkspaceStep(what, StepState.MISSING, "", lambda: _make_schedule(fabric, path, minutes))
+    if extra := _extra(found, minutes):
+        note = f"{len(extra)} duplicates"
+        return WorkspaceStep(what, StepState.DIFFERS, note, lambda: _delete_schedules(fabric, path, extra))
+    first = next((each for each in found if _fits(each, minutes)), found[0])
+    note = "" if len(found) == 1 else f"there are {len(found)}; delete the others"
+    if not first["enabled"]:
+        return WorkspaceStep(what, StepState.THERE, "it is disabled, and stays disabled")
+    if _fits(first, minutes):
+        return WorkspaceStep(what, StepState.THERE, note)
+    change = f"{path}/{first['id']}"
+    return WorkspaceStep(what, StepState.DIFFERS, note, lambda: fabric.patch(change, schedule_body(minutes)))
+
+
+def _make_schedule(fabric: Fabric, path: str, minutes: int) -> None:
+    """Create a schedule, then remove duplicates: schedules have no names, so concurrent deployments each create one.
+
+    All deployments keep the same schedule, and the last one sees all others.
+    """
+    fabric.post(path, schedule_body(minutes))
+    _delete_schedules(fabric, path, _extra(list(fabric.list_all(path)), minutes))
+
+
+def _extra(found: Sequence[Mapping[str, Any]], minutes: int) -> list[str]:
+    """Return the ids of all but one of the equivalent schedules."""
+    return sorted(each["id"] for each in found if _fits(each, minutes))[1:]
+
+
+def _fits(schedule: Mapping[str, Any], minutes: int) -> bool:
+    configuration = schedule.get("configuration", {})
+    is_cron = configuration.get("type") == "Cron"
+    return bool(schedule["enabled"] and is_cron and configuration.get("interval") == minutes)
+
+
+def _delete_schedules(fabric: Fabric, path: str, schedules: Sequence[str]) -> None:
+    for each in schedules:
+        try:
+            fabric.delete(f"{path}/{each}")
+        except FabricRefusal as error:
+            if error.status != NOT_FOUND:
+                raise
+
+
+def schedule_body(minutes: int) -> dict[str, Any]:
+    """Return the body for `datapipeline/background-jobs/schedule-execute`."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    begin, end = (f"{each:%Y-%m-%dT%H:%M:%S}" for each in (now, now + timedelta(days=365 * _SCHEDULE_YEARS)))
+    configuration = {"type": "Cron", "interval": minutes, "startDateTime": begin, "endDateTime": end}
+    return {"enabled": True, "configuration": {**configuration, "localTimeZoneId": "UTC"}}
+
+
+def write_step(fabric: Fabric, onelake: str, workspace: str, lakehouse: str | None) -> WorkspaceStep:
+    """Write an empty file to each layer through the shortcut, and delete it."""
+    if lakehouse is None:
+        return WorkspaceStep(WRITE_RIGHT, StepState.MISSING, "needs the lakehouse")
+    root = f"{onelake}/{workspace}/{lakehouse}/Files/{LAKE_NAME}"
+    refused = [layer for layer in LAYERS if not _can_write(fabric, f"{root}/{layer}/_headwater_check_{uuid4().hex}")]
+    if refused:
+        return WorkspaceStep(WRITE_RIGHT, StepState.BLOCKED, _NEEDED.format(" and ".join(refused)))
+    return WorkspaceStep(WRITE_RIGHT, StepState.THERE, "an empty file was written to each and deleted")
+
+
+def _can_write(fabric: Fabric, url: str) -> bool:
+    """Create and delete a file; OneLake accesses the lake with the identity of the shortcut's connection."""
+    try:
+        fabric.onelake("PUT", f"{url}?resource=file")
+        fabric.onelake("DELETE", url)
+    except FabricRefusal:
+        return False
+    return True

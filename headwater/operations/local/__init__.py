@@ -1,1 +1,1 @@
-"""`headwater up`: run all stations on one machine with a single command."""
+"""`headwater up`: run all services on one machine with a single command."""

@@ -1,19 +1,29 @@
-"""Common start and end of the children of `headwater up`: read settings, take the role, exit with a status."""
+"""What `headwater up` and its child processes share: start, settings, notifications, end.
+
+A child reads its settings from the first line of standard input, so no secret is on a command line. This pipe closes
+when the supervisor exits for any reason, and the child then shuts down.
+"""
 
 import gc
 import logging
+import math
 import os
 import select
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+import msgspec
+
+from headwater.auth.access import REVEAL_SECRETS
+from headwater.common.atomic_files import atomic_write
 from headwater.common.errors import HeadwaterError, Retry
 from headwater.common.storage_faults import transient_faults_as_retry
-from headwater.operations.local.lifeline import read_settings
-from headwater.operations.runtime.folders import folder_lock, prepare_folder
+from headwater.events.position import Source
+from headwater.operations.runtime.data_folder import folder_lock, prepare_folder
 from headwater.operations.settings import Settings
 
 T = TypeVar("T")
@@ -26,6 +36,9 @@ its lake), so the supervisor stops all children."""
 
 _HELD_BY_THE_LAST_S = 15
 _LOOK_AGAIN_S = 1.0
+
+_ALL = 1 << 20
+"""More bytes than a pipe can hold."""
 
 
 @contextmanager
@@ -82,6 +95,85 @@ def _leave(status: int) -> NoReturn:
 
 
 def _rest(seconds: float) -> None:
-    """Wait, or exit if the supervisor has exited or asks to stop; covers the time before the station checks that."""
+    """Wait, or exit if the supervisor has exited or asks to stop; covers the time before the service checks that."""
     if select.select([sys.stdin.fileno()], [], [], seconds)[0]:
         sys.exit(0)
+
+
+def read_settings() -> Settings:
+    """Read the settings from the supervisor; exits if the supervisor has exited before sending them."""
+    return Settings.model_validate_json(sys.stdin.buffer.readline() or sys.exit(0))
+
+
+def when_parent_ends(*calls: Callable[[], None]) -> None:
+    """Call each function once, in order, from a thread, when the supervisor has exited or asks to stop."""
+
+    def wait() -> None:
+        while os.read(sys.stdin.fileno(), 1024):  # unbuffered: a buffer's lock would abort the interpreter at exit
+            pass
+        for call in calls:
+            call()
+
+    threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+def write_pid(folder: Path, name: str, pid: int) -> None:
+    """Write the process id of a role, for people and tests."""
+    write_run_file(folder, f"{name}.pid", b"%d\n" % pid)
+
+
+def write_run_file(folder: Path, name: str, text: bytes) -> None:
+    """Write a file in the folder `run` atomically."""
+    atomic_write(folder / "run" / name, text)
+
+
+def settings_line(settings: Settings) -> bytes:
+    """Encode settings, including secrets, for a child's standard input."""
+    return settings.model_dump_json(context=REVEAL_SECRETS).encode() + b"\n"
+
+
+class NotificationPipe:
+    """A pipe by which one process notifies another that there is new work; the sender uses one end, the receiver both.
+
+    The supervisor keeps it open, so a notification survives a restart of its receiver. It is only a hint: receivers
+    check for work on every tick anyway, so a lost notification delays them by one tick.
+    """
+
+    def __init__(self, reading: int, writing: int):
+        """Use two descriptors, for example inherited ones."""
+        self.descriptors = reading, writing
+        self._poll = select.poll()
+        self._poll.register(reading, select.POLLIN)
+
+    @classmethod
+    def make(cls) -> "NotificationPipe":
+        """Create a pipe whose reads and writes never block."""
+        found = os.pipe()
+        for descriptor in found:
+            os.set_blocking(descriptor, False)
+        return cls(*found)
+
+    def notify(self, note: bytes = b"") -> None:
+        """Notify the receiver, from any thread, in about a microsecond. A full pipe already contains notifications."""
+        with suppress(BlockingIOError):
+            os.write(self.descriptors[1], note + b"\n")
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a notification, which remains until `take` is called."""
+        self._poll.poll(math.ceil(seconds * 1000))
+
+    def take(self) -> list[bytes]:
+        """Return the notes of all notifications so far."""
+        with suppress(BlockingIOError):
+            return os.read(self.descriptors[0], _ALL).splitlines()
+        return []
+
+
+def encode_position(source: Source, sequence: int) -> bytes:
+    """Encode how far a partition of bronze is."""
+    return msgspec.json.encode((source, sequence))
+
+
+def decode_positions(notes: Sequence[bytes]) -> dict[Source, int]:
+    """Return how far each partition is according to the notes; empty notes only notify."""
+    return dict(msgspec.json.decode(note, type=tuple[Source, int]) for note in notes if note)

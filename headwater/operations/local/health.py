@@ -1,30 +1,39 @@
-"""Health and metrics of the running stations: whether requests can be acknowledged, and how far the lake lags."""
+"""Health and metrics of `serve`: whether requests can be acknowledged, and how far the lake lags.
+
+The metrics include the status that the process `sinks` writes for each sink, and the newest findings of
+`headwater reconcile --save`.
+"""
 
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from math import nan
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
+import msgspec
+from prometheus_client import Gauge
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headwater.api.error_responses import json_response
 from headwater.api.freshness import FreshnessMeter, log_age_s
-from headwater.api.shapes.operations import Freshness
-from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.api.responses import json_response
+from headwater.api.shapes import Freshness
 from headwater.common.errors import HeadwaterError
+from headwater.common.paging import ListPage
+from headwater.events.times import parse_time
 from headwater.intake.event_log import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
-from headwater.operations.local.finding_metrics import FindingMeter
-from headwater.operations.local.sink_metrics import measure_sinks
-from headwater.operations.runtime.station_troubles import station_troubles
-from headwater.operations.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE
+from headwater.operations.runtime.metrics import measure_troubles, metrics_response
+from headwater.operations.runtime.sinks import STATUS_FILE
+from headwater.operations.runtime.troubles import service_troubles
 from headwater.operations.settings import Station
+from headwater.questions.answers.report_answers import FindingKind
+from headwater.questions.saved_findings import saved_findings
+from headwater.sinks.contract.error_isolation import one_line
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
 FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that is not visible to questions.")
@@ -34,11 +43,24 @@ BEHIND = Gauge("headwater_behind_events", "Acknowledged events that are not visi
 SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not process.")
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
+FINDINGS = Gauge("headwater_findings", "Missing reports in the newest saved comparisons.", ["kind"])
+COMPARED = Gauge("headwater_comparison_seconds", "Time since the end of a comparison's range.", ["comparison"])
+_FINDINGS_EVERY_S = 60.0
+"""Between two reads of the lake: scrapes are frequent, comparisons are rare."""
+
+SINK_BEHIND = Gauge("headwater_sink_behind_events", "Events of the lake that a sink has not taken.", ["sink"])
+SINK_BEHIND_S = Gauge("headwater_sink_behind_seconds", "Age of the oldest event that a sink has not taken.", ["sink"])
+SINK_DELIVERED = Gauge(
+    "headwater_sink_delivered_events", "Events that a sink has delivered since it was created.", ["sink"]
+)
+SINK_FAILED = Gauge("headwater_sink_failed_events", "Events that a sink has given up since it was created.", ["sink"])
+SINK_TROUBLE = Gauge("headwater_sink_in_trouble", "1 while a sink waits for its target, or for the lake.", ["sink"])
+
 
 class Health:
     """Serves health checks and metrics; only the log decides whether requests can be acknowledged.
 
-    A receiver without other stations needs no permission on the lake and never reads it; metrics of other stations are
+    A receiver without other services needs no permission on the lake and never reads it; metrics of other services are
     NaN.
     """
 
@@ -95,7 +117,7 @@ class Health:
         is_asked = self._knows_lake and not trouble
         found = await asyncio.to_thread(self._state) if is_asked else _ServingState("not asked", "not asked", None)
         components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
-        components |= station_troubles(self._folder)  # "index": the reason for a stop replaces its lag
+        components |= service_troubles(self._folder)  # "index": the reason for a stop replaces its lag
         is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
         state = {"ready": is_ready, "components": components, "freshness": found.freshness}
         return json_response(200 if is_ready else 503, state)
@@ -108,7 +130,7 @@ class Health:
 
     async def _metrics(self, _: Request) -> Response:
         await asyncio.to_thread(self._measure)
-        return Response(generate_latest(REGISTRY), headers=ANSWER_HEADERS, media_type=CONTENT_TYPE_LATEST)
+        return metrics_response()
 
     def _state(self) -> "_ServingState":
         try:
@@ -123,9 +145,7 @@ class Health:
     def _measure(self) -> None:
         measure_sinks(self._folder)
         if self._knows_lake:
-            troubles = station_troubles(self._folder)
-            PARSER_TROUBLE.set("parser" in troubles)
-            INDEX_TROUBLE.set("index" in troubles)
+            measure_troubles(service_troubles(self._folder))
         found = Freshness(nan, nan, nan, 0, None)
         try:
             found = self._measure_lake() if self._knows_lake else found
@@ -162,3 +182,58 @@ class _ServingState(NamedTuple):
 
 def _lag_text(waits_s: float, where: str) -> str:
     return "ok" if waits_s == 0 else f"the oldest event that is not in the {where} yet is {waits_s:.1f} s old"
+
+
+class FindingMeter:
+    """Measures findings in the lake; the caller prevents concurrent use of the lake object."""
+
+    def __init__(self, bronze: Bronze) -> None:
+        self._bronze = bronze
+        self._looked = float("-inf")
+        self._until_us: dict[str, int] = {}
+
+    def measure(self) -> None:
+        """Update the metrics; raises LakeUnavailable."""
+        if time.monotonic() >= self._looked + _FINDINGS_EVERY_S:
+            self._look()
+            self._looked = time.monotonic()
+        for name, until_us in self._until_us.items():
+            COMPARED.labels(name).set(max(0.0, time.time() - until_us / 1e6))
+
+    def _look(self) -> None:
+        """Count each kind of finding; kinds that no longer occur are set to 0."""
+        found = saved_findings(self._bronze, ListPage(limit=0)).comparisons
+        FINDINGS.clear()
+        COMPARED.clear()
+        self._until_us = {one_line(each.name): parse_time(each.until)[0] or 0 for each in found}
+        kinds = sum((Counter(each.kinds) for each in found), Counter[str]())
+        for kind in get_args(FindingKind) if found else ():
+            FINDINGS.labels(kind).set(kinds[kind])
+
+
+class _SinkStatus(msgspec.Struct):
+    delivered: int
+    failed: int
+    behind: int
+    behind_us: int | None
+    trouble: str | None
+
+
+class _SinkStatuses(msgspec.Struct):
+    sinks: dict[str, _SinkStatus]
+
+
+def measure_sinks(folder: Path) -> None:
+    """Update the metrics; removed sinks disappear from them."""
+    try:
+        found = msgspec.json.decode((folder / "run" / STATUS_FILE).read_bytes(), type=_SinkStatuses).sinks
+    except (OSError, msgspec.DecodeError):
+        found = {}
+    for gauge in (SINK_BEHIND, SINK_BEHIND_S, SINK_DELIVERED, SINK_FAILED, SINK_TROUBLE):
+        gauge.clear()
+    for name, status in found.items():
+        SINK_BEHIND.labels(name).set(status.behind)
+        SINK_BEHIND_S.labels(name).set(max(0.0, time.time() - status.behind_us / 1e6) if status.behind_us else 0.0)
+        SINK_DELIVERED.labels(name).set(status.delivered)
+        SINK_FAILED.labels(name).set(status.failed)
+        SINK_TROUBLE.labels(name).set(status.trouble is not None)

@@ -3,10 +3,8 @@
 import sys
 import threading
 
-from headwater.operations.local.child_process import child_process
-from headwater.operations.local.lifeline import when_parent_ends
-from headwater.operations.local.notification_pipe import NotificationPipe, decode_positions
-from headwater.operations.runtime.indexes import maintain_index
+from headwater.operations.local.child_process import NotificationPipe, child_process, decode_positions, when_parent_ends
+from headwater.operations.runtime.index import maintain_index
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from headwater.intake.parser.bronze_batch import lost_batch
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import ROUTES
-from headwater.operations.runtime.folders import existing_folder, folder_lock
-from headwater.operations.runtime.logs import open_log_readers, renew_log
+from headwater.operations.runtime.data_folder import existing_folder, folder_lock
+from headwater.operations.runtime.event_log import open_log_readers, renew_log
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import Settings
 

@@ -15,13 +15,16 @@ from headwater.lake.bronze_retention import delete_old_events, remove_unreferenc
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.lake_maintenance import SMALL_FILES, check_files, check_reported, compact, small_files, vacuum
 from headwater.lake.open_table import REOPEN_AFTER
-from headwater.operations.local.child_process import child_process
-from headwater.operations.local.lifeline import when_parent_ends
-from headwater.operations.local.notification_pipe import NotificationPipe, encode_position
-from headwater.operations.runtime.conditional_writes import check_conditional_writes
-from headwater.operations.runtime.logs import log_exists, log_readers
-from headwater.operations.runtime.parser_trouble import ParserTrouble
-from headwater.operations.runtime.storage import OWNER, is_lake_remote, open_bronze, open_claims
+from headwater.operations.local.child_process import NotificationPipe, child_process, encode_position, when_parent_ends
+from headwater.operations.runtime.event_log import log_exists, log_readers
+from headwater.operations.runtime.storage import (
+    OWNER,
+    check_conditional_writes,
+    is_lake_remote,
+    open_bronze,
+    open_claims,
+)
+from headwater.operations.runtime.troubles import ParserTrouble
 from headwater.operations.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ _OUR_SITES = ("", "same-origin", "none")
 
 
 class RequestGuard:
-    """Checks the headers of each request before any station handles it."""
+    """Checks the headers of each request before anything handles it."""
 
     def __init__(self, allowed_hosts: Iterable[str], *, is_open: Callable[[], bool]):
         """allowed_hosts: host names, and origins such as `http://localhost:3000` whose pages may send requests.

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from headwater.api.index_waiter import INDEX_WAIT_S, STRICT_INDEX_WAIT_S, IndexWaiter, now_us
+from headwater.api.freshness import INDEX_WAIT_S, STRICT_INDEX_WAIT_S, IndexWaiter, now_us
 from headwater.api.marquez.changes import NOT_INDEXED_YET, ChangeBackend
 from headwater.auth.access import Caller
 from headwater.common.answer_headers import ANSWER_HEADERS
@@ -29,16 +29,14 @@ from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.intake.receiver.paths import BATCH, ONE, resolve_path
 from headwater.intake.receiver.station import Receiver, RequestLimits
-from headwater.operations.local.child_process import child_process
+from headwater.operations.local.child_process import NotificationPipe, child_process, when_parent_ends
 from headwater.operations.local.connection import connection_class
 from headwater.operations.local.health import Health
 from headwater.operations.local.intake import Handler
-from headwater.operations.local.lifeline import when_parent_ends
-from headwater.operations.local.notification_pipe import NotificationPipe
 from headwater.operations.local.request_guard import RequestGuard
-from headwater.operations.runtime.logs import log_readers, open_log
-from headwater.operations.runtime.read_side import ReadSide
-from headwater.operations.runtime.sink_opening import open_sink_service
+from headwater.operations.runtime.api import ApiResources
+from headwater.operations.runtime.event_log import log_readers, open_log
+from headwater.operations.runtime.sinks import open_sink_service
 from headwater.operations.runtime.storage import claim_limit, open_claims
 from headwater.operations.settings import Settings
 
@@ -52,14 +50,14 @@ _AT_ONCE = 100
 class Serve:
     """The ASGI application: frequent paths first, everything else goes to the API.
 
-    Health and metrics are served regardless of the stations.
+    Health and metrics are served whatever the setting `stations` is.
     """
 
     def __init__(self, settings: Settings, folder: Path, event_log: Log):
-        """Connect the stations of this process."""
+        """Connect the services of this process."""
         self._settings = settings
         self._log = event_log
-        reading = ReadSide(settings, folder, partial(log_readers, settings, folder))
+        reading = ApiResources(settings, folder, partial(log_readers, settings, folder))
         claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
         self._access = reading.access
         limits = RequestLimits(max_body_bytes=settings.max_body_bytes)
@@ -143,7 +141,7 @@ class Serve:
         self.index_waiter.notify()
 
     def refuse(self, refusal: Refusal) -> None:
-        """Count a refusal by the connection, which happens before any station sees the request."""
+        """Count a refusal by the connection, which happens before any service sees the request."""
         self.receiver.refusals.add(refusal, "connection", None, None)
 
     async def housekeeping(self) -> None:

@@ -9,11 +9,9 @@ from typing import Any
 
 import msgspec
 
-from headwater.operations.local.child_process import child_process
-from headwater.operations.local.lifeline import when_parent_ends, write_run_file
-from headwater.operations.local.sink_metrics import STATUS
-from headwater.operations.runtime.sink_opening import sinks_path
+from headwater.operations.local.child_process import child_process, when_parent_ends, write_run_file
 from headwater.operations.runtime.sink_supervisor import POLL_S, SinkSupervisor
+from headwater.operations.runtime.sinks import STATUS_FILE, sinks_path
 from headwater.operations.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -46,7 +44,7 @@ class StatusReporter:
         text = msgspec.json.encode(found)
         if text != self._written:
             with suppress(OSError):  # if the disk is full, the next call writes it
-                write_run_file(self._folder, STATUS, text)
+                write_run_file(self._folder, STATUS_FILE, text)
                 self._written = text
 
 
@@ -60,7 +58,7 @@ def run(settings: Settings, folder: Path, stop: threading.Event) -> None:
             break
         supervisor.maintain()
     supervisor.stop(STOP_S)
-    (folder / "run" / STATUS).unlink(missing_ok=True)
+    (folder / "run" / STATUS_FILE).unlink(missing_ok=True)
 
 
 def main() -> None:

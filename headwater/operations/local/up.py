@@ -18,11 +18,15 @@ from headwater.common.errors import WrongSetting
 from headwater.common.failpoints import VARIABLE as FAILPOINT
 from headwater.common.resources import close_on_error
 from headwater.common.storage_faults import transient_faults_as_retry
-from headwater.operations.local.child_process import GIVE_UP, retry_while_disk_full
-from headwater.operations.local.lifeline import settings_line, write_pid
-from headwater.operations.local.notification_pipe import NotificationPipe
-from headwater.operations.runtime.folders import MARKER, data_folder, folder_lock, prepare_folder
-from headwater.operations.runtime.sink_opening import sinks_path
+from headwater.operations.local.child_process import (
+    GIVE_UP,
+    NotificationPipe,
+    retry_while_disk_full,
+    settings_line,
+    write_pid,
+)
+from headwater.operations.runtime.data_folder import MARKER, data_folder, folder_lock, prepare_folder
+from headwater.operations.runtime.sinks import sinks_path
 from headwater.operations.settings import Settings
 
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "background_thread:true,narenas:2,dirty_decay_ms:500,muzzy_decay_ms:0"}
@@ -48,7 +52,7 @@ class _Child:
 
 
 class Supervisor:
-    """Starts `serve` and a process for each other station; restarts a dead one within 2 s.
+    """Starts `serve` and a process for each other service; restarts a dead one within 2 s.
 
     `sinks` runs if there are sinks, `index` if this machine serves the API.
     """

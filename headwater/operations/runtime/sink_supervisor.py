@@ -11,7 +11,7 @@ from contextlib import suppress
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_follower import ahead
 from headwater.lake.lake_maintenance import compact, vacuum
-from headwater.operations.runtime.sink_opening import open_ledger, open_secrets, open_sinks_text
+from headwater.operations.runtime.sinks import open_ledger, open_secrets, open_sinks_text
 from headwater.operations.runtime.storage import is_lake_remote, open_bronze
 from headwater.operations.settings import Settings
 from headwater.sinks.contract.sink_options import Sink

@@ -1,6 +1,7 @@
-"""Locate the lake and the large bodies: folders, or addresses with their storage options."""
+"""Locate and open the lake and the large bodies: folders, or addresses with their storage options."""
 
 import os
+import secrets
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,16 +9,18 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from headwater.common.errors import WrongSetting
 from headwater.common.extras import extra
 from headwater.intake.event_log import Claims
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.log_registry import KINDS
 from headwater.lake.ownership import ROUTES
-from headwater.operations.runtime.folders import data_folder
+from headwater.operations.runtime.data_folder import data_folder
 from headwater.operations.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.lake.bronze_tables import Bronze
+
 
 OWNER = ROUTES["parser"]
 
@@ -100,3 +103,28 @@ def open_claims(settings: Settings) -> Claims:
 def claims_folder(settings: Settings) -> Path:
     """Return the folder of large bodies, if they are stored in a folder."""
     return data_folder(settings) / "claims"
+
+
+def check_conditional_writes(settings: Settings) -> None:
+    """Check that a lake in a bucket supports conditional writes: create the same object twice, and delete it.
+
+    A commit to a Delta table creates an object that must not exist yet. If a store accepts the condition but ignores
+    it, one parser's commit silently overwrites another's, and acknowledged events are lost.
+
+    Raises WrongSetting if the second write succeeds, LakeUnavailable if the bucket does not respond.
+    """
+    from headwater.lake.object_store import ObjectStore
+
+    lake, options = lake_place(settings)
+    if not lake.startswith(BUCKETS) or "aws_s3_locking_provider" in {name.lower() for name in options}:
+        return
+    store, probe = ObjectStore(lake, options), f"run/exclusive-{secrets.token_hex(8)}"
+    store.create(probe, b"1")
+    is_overwritten = store.create(probe, b"2")
+    store.delete([probe])
+    if is_overwritten:
+        raise WrongSetting(
+            f"The store of {lake} does not support conditional writes (If-None-Match: *), so two commits of a Delta "
+            "table could overwrite each other. Use a newer version of the store, another store, or locking with "
+            "DynamoDB: `aws_s3_locking_provider` in `lake_options`; see docs/storage.md."
+        )

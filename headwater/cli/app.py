@@ -1,0 +1,136 @@
+"""The complete command line: commands of the modules, commands of the declared questions, and shell completion."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from msgspec import to_builtins
+from typer.completion import get_completion_script  # type: ignore[attr-defined]  # public all the same
+
+from headwater.api import routes
+from headwater.cli import (
+    admin,
+    contract,
+    declare,
+    events,
+    fabric,
+    ingest,
+    lineage,
+    plan,
+    reconcile,
+    replay,
+    sinks,
+    spark,
+    watch,
+)
+from headwater.cli.answer_source import open_answer_source, selected_server
+from headwater.cli.base_app import COMPLETE, NAME, base_app
+from headwater.cli.errors import warn
+from headwater.cli.options import EVENTS, LINEAGE, SETUP, Data, Json, Key, Server, add_table_options, example
+from headwater.cli.printing import show, table
+from headwater.cli.question_commands import option, other_commands
+from headwater.cli.server_client import configured_server
+from headwater.common.errors import HeadwaterError
+from headwater.common.extras import extra
+from headwater.common.server_address import LOCAL
+from headwater.operations.settings import Settings, load_settings
+from headwater.questions import declared
+from headwater.questions.declaring import read_as
+from headwater.questions.parameters import At
+
+app = base_app()
+app.add_typer(events.app)
+app.add_typer(admin.log_app, name="log", rich_help_panel=SETUP)
+app.add_typer(admin.app)
+for each in (declare, ingest, lineage, plan, reconcile, replay, watch):
+    app.add_typer(each.app)
+app.add_typer(contract.app, rich_help_panel=LINEAGE)
+app.add_typer(spark.app, name="spark", rich_help_panel=SETUP)
+app.add_typer(fabric.app, name="fabric", rich_help_panel=SETUP)
+app.add_typer(sinks.app, rich_help_panel=EVENTS)
+app.add_typer(admin.keys_app, rich_help_panel=SETUP)
+
+
+@app.command(rich_help_panel=LINEAGE, epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
+def names(
+    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as the producer sent it.")],
+    name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
+    at: Annotated[str | None, option(declared.names, "at")] = None,
+    job: Annotated[bool, typer.Option("--job", help="Explain the name of a job.")] = False,
+    producer: Annotated[str | None, option(declared.names, "producer")] = None,
+    job_namespace: Annotated[str | None, option(declared.names, "job_namespace")] = None,
+    server: Server = None,
+    key: Key = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Explain which dataset or job a name refers to, rule by rule. Invalid rule files are reported on stderr."""
+    from headwater.operations.runtime.index import open_rules
+    from headwater.questions.name_meaning import NamingEvent, explain_job, explain_name
+
+    if selected_server(server, data):
+        with open_answer_source(server, key, data) as source:
+            asked = {"namespace": namespace, "name": name, "at": at or ""} | ({"job": "true"} if job else {})
+            event = {"producer": producer, "jobNamespace": job_namespace}
+            asked |= {each: text for each, text in event.items() if text is not None}
+            found = source.ask(declared.names, asked)
+            problems = source.ask(declared.rules, {})["problems"]
+    else:
+        files = open_rules(_settings({"data": data}))
+        at_us = read_as(At, "at", at)
+        rules = files.current().names
+        if job:
+            found = to_builtins(explain_job(rules, namespace, name))
+        else:
+            event_of = NamingEvent(producer, job_namespace)
+            found = to_builtins(explain_name(rules, namespace, name, at_us=at_us, bind=_bindings(data), event=event_of))
+        problems = files.problems
+    for problem in problems:
+        warn(problem)
+    show({**found, "problems": problems}, as_json, lambda: table("Names", found, _STEP))
+
+
+def _bindings(data: Path | None) -> Any:
+    """Return the lookup of symlinks and renames; without a lake, it finds none."""
+    from headwater.operations.runtime.data_folder import existing_folder
+    from headwater.operations.runtime.index import open_view_opener
+    from headwater.questions.name_meaning import unbound
+
+    settings = _settings({"data": data})
+    try:
+        return open_view_opener(settings, existing_folder(settings)).bindings
+    except HeadwaterError:
+        return unbound
+
+
+_STEP = ("rule", "namespace", "name", "why")
+other_commands(app, routes.ROUTES)
+
+
+@app.command(rich_help_panel=LINEAGE, epilog=example("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
+def mcp(
+    server: Annotated[
+        str | None, typer.Option(help=f"URL of a running Headwater; default HEADWATER_URL, else {LOCAL}.")
+    ] = None,
+    key: Key = None,
+) -> None:
+    """Serve agents over the Model Context Protocol on standard input and output. Requires headwater[agents]."""
+    with extra("agents"):
+        from headwater.cli.mcp_server import serve
+    serve(configured_server(server) or LOCAL, key)
+
+
+@app.command(rich_help_panel=SETUP, epilog=example("headwater", "completion", "bash"))
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.")],
+) -> None:
+    """Print the completion script of a shell. Activate it with `source <(headwater completion bash)`."""
+    sys.stdout.write(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell) + "\n")
+
+
+def _settings(overrides: dict[str, Any]) -> Settings:
+    return load_settings(overrides)[0]
+
+
+add_table_options(app)

@@ -1,0 +1,172 @@
+"""`headwater contract`: write a contract for a dataset, check contracts and policies, compare two contracts."""
+
+import re
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from typer.core import TyperGroup
+
+from headwater.cli.answer_source import open_answer_source
+from headwater.cli.options import Data, Json, Key, Server, example
+from headwater.cli.printing import CSV, show, table
+from headwater.cli.question_commands import option
+from headwater.cli.text_format import escape
+from headwater.common.errors import WrongQuestion, WrongSetting
+from headwater.governance.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
+from headwater.governance.contracts.checking import check_contract, check_policies, policy_files
+from headwater.governance.contracts.contract_breaks import Break
+from headwater.governance.contracts.contract_files import contract_paths, read_contract
+from headwater.governance.contracts.contract_versions import contract_changes, next_version
+from headwater.governance.contracts.observed_answers import ObservedAnswers
+from headwater.governance.contracts.odcs_document import document_of
+from headwater.governance.contracts.odcs_text import read_yaml, yaml_of
+from headwater.questions.answers.contract_answers import ContractFacts
+from headwater.questions.declared.contract_questions import contract
+
+_MAKE = "of"
+
+
+class DatasetOrCommand(TyperGroup):
+    """A command group that treats an unknown first word as the dataset to write a contract for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the command `of` before an unknown first word."""
+        is_known = not args or args[0] in self.commands or args[0] in ("--help", "-h")
+        return super().parse_args(ctx, args if is_known else [_MAKE, *args])
+
+
+app = typer.Typer(
+    name="contract",
+    cls=DatasetOrCommand,
+    no_args_is_help=True,
+    help="Data contracts: `headwater contract DATASET` writes one, `check` checks them, `diff` compares two.",
+)
+
+Against = Annotated[
+    str, typer.Option("--against", help="State to use: now, a time (ISO 8601), or a run id for the state after it.")
+]
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d|yesterday$|deploy$|(deploy|last_green|run):")
+_BROKEN = ("file", "kind", "dataset", "column", "message", "run", "since", "job")
+_CHANGED = ("breaking", "kind", "dataset", "column", "about", "before", "after")
+
+
+@app.command(_MAKE, epilog=example("headwater", "contract", "silver/customers", "--out", "customers.yml"))
+def make(
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset, an alias, or a unique end of its name.")],
+    namespace: Annotated[str | None, option(contract, "namespace")] = None,
+    against: Against = "now",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write. If it exists, its version is incremented.")
+    ] = None,
+    server: Server = None, key: Key = None, data: Data = None,
+) -> None:  # fmt: skip
+    """Write a contract from the observed state of a dataset, as YAML of the Open Data Contract Standard."""
+    asked = {"dataset": dataset, "namespace": namespace or "", "against": _moment(against) or ""}
+    with open_answer_source(server, key, data) as source:
+        found = source.ask(contract, {name: value for name, value in asked.items() if value})
+    document = document_of(msgspec.convert(found, ContractFacts))
+    if out is None:
+        sys.stdout.write(yaml_of(document))
+        return
+    if out.exists():
+        before = read_yaml(read_contract(out).text, str(out))
+        document["version"] = next_version(before, document, str(out))
+    _write(out, yaml_of(document))
+
+
+@app.command(epilog=example("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Contracts, or folders with contracts and policies.yml.")],
+    against: Against = "now",
+    policies: Annotated[
+        Path | None, typer.Option("--policies", help="File of policies, in addition to those in the folders.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write a JUnit XML report to this file.")] = None,
+    sarif: Annotated[Path | None, typer.Option("--sarif", help="Write a SARIF 2.1.0 report to this file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
+    server: Server = None, key: Key = None, data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Check schema, lineage, masking, owners and freshness against contracts. Exits with 1 if one is broken."""
+    contracts = [read_contract(path) for path in contract_paths(files)]
+    checked_policies = [*policy_files(files), *([policies] if policies else [])]
+    if not contracts and not checked_policies:
+        raise WrongSetting(
+            "The given paths contain no contract. Create one with `headwater contract DATASET --out FILE`."
+        )
+    with open_answer_source(server, key, data) as source:
+        observed = ObservedAnswers(source.ask, _moment(against))
+        checked = [check_contract(each, observed) for each in contracts]
+        checked += [check_policies(each, observed) for each in dict.fromkeys(checked_policies)]
+    if junit:
+        _write(junit, junit_text(checked))
+    if sarif:
+        _write(sarif, sarif_text(checked, version("headwater")))
+    _print(checked, as_json)
+    sys.exit(1 if any(each.broken(strict=strict) for each in checked) else 0)
+
+
+@app.command(epilog=example("headwater", "contract", "diff", "old.yml", "new.yml"))
+def diff(
+    before: Annotated[Path, typer.Argument(help="Old contract.")],
+    after: Annotated[Path, typer.Argument(help="New contract.")],
+    as_json: Json = False,
+) -> None:
+    """Compare two versions of a contract. Exits with 1 if the new one breaks a promise of the old one."""
+    changes = contract_changes(read_contract(before).promises, read_contract(after).promises)
+    items = [
+        {"breaking": each.change.breaks, "dataset": each.dataset, **each.change._asdict()} for each in changes
+    ]  # fmt: skip
+    breaking = sum(each.change.breaks for each in changes)
+    title = f"{breaking} breaking changes, {len(changes) - breaking} others"
+    show({"breaking": bool(breaking), "items": items}, as_json, lambda: table(title, {"items": items}, _CHANGED))
+    sys.exit(1 if breaking else 0)
+
+
+def _moment(against: str) -> str | None:
+    """Return --against as a moment of the question, None for now."""
+    if against == "now":
+        return None
+    if against == "":
+        raise WrongQuestion("--against is empty. Write now, a time (ISO 8601), or a run id.")
+    return against if _MOMENT.match(against) else f"run:{against}"
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.parent.is_dir():
+        raise WrongSetting(
+            f"Cannot write {path}: the folder {path.parent} does not exist. Create it, or choose another."
+        )
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    except OSError as error:
+        raise WrongSetting(f"Cannot write {path}: {error}. Choose another file.") from error
+
+
+def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
+    items = [{"file": each.path, **_item(found)} for each in checked for found in each.breaks]
+    promises, warnings = sum(each.promises for each in checked), sum(each["warning"] for each in items)
+    if as_json:
+        show({"checked": promises, "broken": len(items) - warnings, "items": items}, True, lambda: None)
+        return
+    if CSV.get():
+        show({"items": items}, False, lambda: table("Broken", {"items": items}, _BROKEN))
+        return
+    for each in checked:
+        sys.stdout.write("".join(f"{escape(f'{each.path}: {line_of(found)}')}\n" for found in each.breaks))
+    more = f", {warnings} warnings" if warnings else ""
+    sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} broken{more}\n")
+
+
+def _item(found: Break) -> dict[str, Any]:
+    by = found.by
+    return {
+        "kind": found.kind, "dataset": found.dataset, "display_name": found.display_name, "column": found.column,
+        "message": found.message, "run": by.run,
+        "warning": found.is_warning, "since": by.time,
+        "job": by.job and {"namespace": by.job.namespace, "name": by.job.name},
+    }  # fmt: skip

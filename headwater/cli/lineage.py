@@ -1,0 +1,294 @@
+"""The commands that ask about lineage, and the tables that they print."""
+
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from msgspec import to_builtins
+
+from headwater.cli.answer_source import open_answer_source
+from headwater.cli.options import LINEAGE, Data, Json, Key, Server, example
+from headwater.cli.printing import CSV, ITSELF, Arguments, listed, pairs, show, table
+from headwater.cli.question_commands import command, option
+from headwater.common.errors import WrongQuestion
+from headwater.operations.settings import load_settings
+from headwater.questions import declared
+from headwater.questions.composed import list_page
+from headwater.questions.declaring import read_given
+from headwater.questions.exposure import ONCE_EXPOSED, TAGGED
+
+app = typer.Typer()
+
+_COLUMNS = (ITSELF, "distance", "via", "via.job", "via.transformation", "masked", "path")
+_PATH = (ITSELF, "via.job", "via.transformation")
+_SURFACE = ("exposure", ITSELF, "source", "via.job", "how")
+_UNUSED = ("verdict", ITSELF, "reason", "last_used")
+_FORMER = ("former.name", "former.since")
+_HEADERS = {
+    ITSELF: "column",
+    "distance": "steps",
+    "via": "from",
+    "via.job": "by job",
+    "via.transformation": "how",
+    "path": "path",
+    "masked": "masked on the path",
+    "read_before_recreation": "read before re-creation",
+    "exposed_until": "in the clear until",
+    "readers_only": "seen by readers only",
+    "presumed_retired": "presumed retired",
+    "via.doubtful": "doubtful",
+    "former.name": "former location of",
+    "former.since": "since",
+}
+"""`masked` describes the path, not the column: upstream, a source in plain text may be behind a step that masks."""
+
+_DIFF = ("change", "from", "to", "type", "masked", "job")
+_STOPS = {
+    "no_columns": ("From here on, only table lineage is known", (ITSELF, "onward", "jobs")),
+    "no_input": ("Written by jobs that report no input", (ITSELF, "jobs", "may_be_connected")),
+    "no_output": ("Read by jobs that report no output", (ITSELF, "jobs", "may_be_connected")),
+    "not_completed": (
+        "Runs that did not complete; wait until they end, or run the jobs again",
+        (ITSELF, "onward", "runs"),
+    ),
+    "events_removed": (
+        "Retention removed events before the index was built, so there may have been more lineage",
+        (ITSELF, "events_removed_before"),
+    ),
+}
+"""Title and columns of the table for each reason of a stop."""
+
+_CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
+_OTHER_RUN = (ITSELF, "files", "run.id", "run.time", "run.job")
+_WRITTEN = (*_OTHER_RUN, "rewrite")
+_HEALTH = (
+    "status",
+    "kind",
+    "namespace",
+    "name",
+    "reason",
+    "last_success",
+    "last_run.state",
+    "last_run.id",
+    "failed_with",
+)
+_NAMED = ("namespace", "name", "owners", "tags")
+_LEFT = ("distance", ITSELF, "last_success", "is_written_since")
+_FAILED = ("id", "job", "state", "time", "error")
+_TEST = ("facet", "dataset", "column", "name", "severity", "expected", "actual", "description")
+_CHILD = ("id", "time", "state", "job")
+
+
+def _path(found: Any, as_json: bool, _: Arguments) -> None:
+    title = "Path" if found["reaches"] else "No path by column lineage"
+    show(found, as_json, lambda: table(title, {"items": found["path"]}, _PATH, _HEADERS))
+    _show_stops(found, as_json)
+    sys.exit(0 if found["reaches"] else 1)
+
+
+def _surface(found: Any, as_json: bool, given: Arguments) -> None:
+    since = given["since"]
+    counts = {word: count for word, count in found["exposures"].items() if word not in (ONCE_EXPOSED, TAGGED)}
+    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(counts)}"
+    more = [each for member in (TAGGED, "exposed_until", "earlier") for each in _if_any(found["items"], member)]
+    more += _FORMER if _if_any(found["items"], "former") else ()
+    show(found, as_json, lambda: table(title, found, (*_SURFACE, *more), _HEADERS))
+    sys.exit(1 if since and found["items"] else 0)
+
+
+def _unused(found: Any, as_json: bool, _: Arguments) -> None:
+    members = ("read_before_recreation", "earlier", "readers_only", "presumed_retired")
+    columns = (*_UNUSED, *(each for member in members for each in _if_any(found["items"], member)))
+    show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
+    if not as_json:
+        _show_reasons(found)
+
+
+def _changes(found: Any, as_json: bool, _: Arguments) -> None:
+    title = f"Since {found['from']}: {_counted(found['counts']) or 'nothing changed'}"
+    columns = (*_CHANGES, *_if_any(found["items"], "display_name"))
+    show(found, as_json, lambda: table(title, found, columns, {"display_name": "display name"}))
+
+
+def _connect(found: Any, as_json: bool, _: Arguments) -> None:
+    if as_json:
+        show(found, as_json, lambda: None)
+    for each in found["items"] if not as_json else ():
+        sys.stdout.write(f"# {each['title']} ({each['where']})\n{each['text']}\n\n")
+
+
+def _run(found: Any, as_json: bool, _: Arguments) -> None:
+    shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
+    show(found, as_json, lambda: pairs("Run", shown))
+    if not as_json:
+        _show_failures(found)
+        writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
+        left = {"items": found["not_refreshed"]}
+        if left["items"]:
+            show(left, False, lambda: table("Datasets that it did not refresh", left, _LEFT))
+        readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
+        show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
+        show(
+            readers,
+            False,
+            lambda: table("Writes, read by", {"items": readers}, _WRITTEN, {"rewrite": "all rows replaced"}),
+        )
+        unread = {"items": [each for each in found["writes"] if each["unread"]]}
+        if unread["items"]:
+            show(unread, False, lambda: table("SQL that could not be parsed", unread, ("dataset", "unread")))
+        parts = {"items": found["children"], "truncated": found["truncated"]}
+        show(parts, False, lambda: table("Child runs", parts, _CHILD))
+
+
+def _show_failures(found: Any) -> None:
+    """Print the errors of a run, its failed tests and its SQL."""
+    for error in found["errors"]:
+        of = "Error" if error["of"] == "run" else f"Lineage of {error['task'] or 'a task'} could not be extracted"
+        lines = [each for cause in error["causes"] for each in _cause(cause)] or [error["message"]]
+        show(error, False, partial(pairs, of, {error["facet"]: "\n".join(lines)}))
+    tests = {"items": found["failed_tests"]}
+    if tests["items"]:
+        show(tests, False, lambda: table("Failed tests", tests, _TEST))
+    if found["sql"]:
+        show(found, False, lambda: pairs("SQL", {"sql": found["sql"]}))
+
+
+def _health(found: Any, as_json: bool, given: Arguments) -> None:
+    is_one = bool(given["dataset"] or given["job"])
+    unwell = _counted({status: many for status, many in found["statuses"].items() if many})
+    title = "Health" if is_one else f"Problems, {unwell}"
+    listed = partial(table, title, found, _HEALTH, {"last_run.job.name": "of job"})
+    show(found, as_json, listed if is_one or unwell else lambda: "No dataset or job has failed or is late or stale.")
+    if not as_json:
+        about, waiting, failed = (
+            found["about"] or {},
+            {"items": found["not_refreshed"]},
+            {"items": found["failed_runs"]},
+        )
+        lists = {"owners": "name", "tags": "key"}
+        details = {**about, **{name: ", ".join(each[of] for each in about.get(name, ())) for name, of in lists.items()}}
+        details["source"] = (about.get("source") or {}).get("url")
+        if any(details.values()):
+            show(details, False, lambda: pairs("Details", {name: value for name, value in details.items() if value}))
+        if waiting["items"]:
+            show(waiting, False, lambda: table("Not refreshed since", waiting, _LEFT))
+        if failed["items"]:
+            show(failed, False, lambda: table("Failed runs that write it", failed, _FAILED))
+    sys.exit(1 if any(each["status"] in ("failed", "late", "stale") for each in found["items"]) else 0)
+
+
+def _cause(cause: Any) -> list[str]:
+    telling, more = cause["telling"], cause["lines_left_out"] + len(cause["trace"]) - len(cause["telling"])
+    return [cause["what"], *telling, *([f"    … {more} more lines with --json"] if more else [])]
+
+
+@app.command(rich_help_panel=LINEAGE, epilog=example("headwater", "diff", "--from", "2026-03-01T00:00:00Z"))
+def diff(
+    before: Annotated[Path | None, typer.Argument(help="Events of the pipeline before a change.")] = None,
+    after: Annotated[Path | None, typer.Argument(help="Events of the pipeline after the change.")] = None,
+    from_: Annotated[str | None, option(declared.diff, "from_")] = None,
+    to: Annotated[str | None, option(declared.diff, "to")] = None,
+    change: Annotated[str | None, option(declared.diff, "change")] = None,
+    text: Annotated[str | None, option(declared.diff, "text")] = None,
+    sort: Annotated[str | None, option(declared.diff, "sort")] = None,
+    cursor: Annotated[str | None, option(declared.diff, "cursor")] = None,
+    limit: Annotated[int, option(declared.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
+    data: Data = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Compare the lineage of two files of events, or of two points in time. Exits with 1 if lineage was lost."""
+    from headwater.operations.runtime.index import open_rules
+    from headwater.questions.file_differences import difference_of_files
+
+    page = {"text": text, "sort": sort, "cursor": cursor, "limit": limit}
+    if before and after:
+        rules = open_rules(load_settings({"data": data})[0]).current()
+        found = to_builtins(difference_of_files(rules, before, after, page=read_given(list_page, page), only=change))
+    elif from_ and not before:
+        asked = {"from": from_, "to": to or "", "change": change or ""}
+        asked |= {name: str(value) for name, value in page.items() if value}
+        with open_answer_source(server, key, data) as source:
+            found = source.ask(declared.diff, asked)
+    else:
+        raise WrongQuestion("There is nothing to compare. Give two files of events, or --from TIME [--to TIME].")
+    counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
+    if found["items"] and not (as_json or CSV.get()):
+        show(found, False, lambda: table("By table", {"items": _by_table(found["items"])}, _BY_TABLE))
+    show(found, as_json, lambda: table(counts, found, _DIFF, {"masked": "masks"}))
+    sys.exit(1 if found["removed"] else 0)
+
+
+_BY_TABLE = (".", "added", "removed", "changed")
+
+
+def _by_table(items: list[Any]) -> list[dict[str, Any]]:
+    """Count the changes for each written table; tables with the most removed edges come first."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for item in items:
+        counts.setdefault((item["to"]["namespace"], item["to"]["dataset"]), Counter())[item["change"]] += 1
+    order = sorted(counts.items(), key=lambda each: (-each[1]["removed"], -each[1].total(), each[0]))
+    return [
+        {"namespace": namespace, "dataset": dataset, **{word: each[word] for word in ("added", "removed", "changed")}}
+        for (namespace, dataset), each in order
+    ]
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
+def _reach(title: str, found: Any, as_json: bool, _: Arguments) -> None:
+    asked = found["column"]
+    name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
+    more = " (truncated: raise --limit or --depth)" if found["truncated"] else ""
+    listed = {"items": found["columns"]}
+    members = ("read_before_recreation", "earlier", "last_seen", "presumed_retired")
+    columns = [*_COLUMNS, *(each for member in members for each in _if_any(found["columns"], member))]
+    columns += ["via.doubtful"] if any((each["via"] or {}).get("doubtful") for each in found["columns"]) else []
+    show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))
+    _show_stops(found, as_json)
+
+
+def _if_any(items: list[dict[str, Any]], member: str) -> tuple[str, ...]:
+    """Return the member if any item has a value for it."""
+    return (member,) if any(item.get(member) for item in items) else ()
+
+
+def _show_reasons(found: Any) -> None:
+    """Print the number of columns for each reason, and the caveats of `unused`."""
+    reasons = {"items": found["reasons"]}
+    caveats = {"items": [{"caveat": each} for each in sorted({c for item in found["items"] for c in item["caveats"]})]}
+    show(reasons, False, lambda: table("Reasons", reasons, ("verdict", "count", "reason")))
+    if caveats["items"]:
+        show(caveats, False, lambda: table("Before you drop unused columns", caveats, ("caveat",)))
+    unread = {"items": [{**each, **job} for each in found["readers"] for job in each["unread"]]}
+    if unread["items"]:
+        show(unread, False, lambda: table("SQL that could not be parsed", unread, ("dataset", "job", "reason")))
+
+
+def _show_stops(found: Any, as_json: bool) -> None:
+    for reason, (title, columns) in _STOPS.items():
+        stops = {"items": [stop for stop in found["stops"] if stop["reason"] == reason]}
+        if stops["items"] and not as_json:
+            show(stops, False, partial(table, title, stops, columns))
+
+
+_SUBJECT = ("dataset", "column")
+command(app, declared.impact, partial(_reach, "Impact of"), arguments=_SUBJECT)
+command(app, declared.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT)
+command(app, declared.path, _path, also="Exits with 1 if there is no path.")
+command(app, declared.surface, _surface, arguments=_SUBJECT, also="With --since, exits with 1 if any became exposed.")
+command(app, declared.unused, _unused, arguments=_SUBJECT)
+command(app, declared.run, _run)
+command(
+    app, declared.health, _health, arguments=("dataset",), also="Exits with 1 if anything failed, is late or stale."
+)
+command(app, declared.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
+command(app, declared.datasets, listed("Datasets", (*_NAMED, "columns", "last_written", "last_run.state")))
+command(app, declared.listed_jobs, listed("Jobs", (*_NAMED, "integration", "last_seen", "last_run.state")))
+command(app, declared.listed_runs, listed("Runs", ("id", "job", "state", "started", "duration")))
+command(app, declared.changes, _changes, options=("from_",))
+command(app, declared.connect, _connect)
+command(app, declared.search, joined=("q",))

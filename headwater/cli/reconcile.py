@@ -1,0 +1,155 @@
+"""`headwater reconcile`: find runs and commits that reported no lineage."""
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, get_args
+
+import msgspec
+import typer
+
+from headwater.api import routes
+from headwater.cli.answer_source import open_answer_source, selected_server
+from headwater.cli.options import OPERATIONS, Data, Json, Key, Server, example
+from headwater.cli.printing import show, table
+from headwater.common.durations import seconds
+from headwater.common.errors import WrongSetting
+from headwater.governance.reconcile.comparison import Ask, dataset_of, findings, request_reported, write_proofs
+from headwater.governance.reconcile.finding_event import finding_event, proof_events
+from headwater.governance.reconcile.histories.history_entry import HistorySpan, deduplicate
+from headwater.operations.runtime.storage import remote_options
+from headwater.operations.settings import Settings, load_settings
+from headwater.questions import parameters as p
+from headwater.questions.answers.report_answers import Finding, FindingKind, ReportedRuns
+from headwater.questions.declaring import read_as
+
+app = typer.Typer()
+
+_KINDS = get_args(FindingKind)
+_FAILING = tuple(kind for kind in _KINDS if kind != "no_datasets")
+_HOUR_US = 3_600_000_000
+_SHOWN = ("kind", "certain", "time", "name", "id", "reason", "advice")
+
+_Histories = Annotated[
+    list[str] | None,
+    typer.Option("--history", help="Job history as KIND:PLACE; repeatable.", metavar="KIND:PLACE"),
+]
+_Tables = Annotated[
+    list[str] | None,
+    typer.Option("--tables", help="Delta table, or a folder of Delta tables; repeatable.", metavar="URI"),
+]
+_FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"Exit with 1 for findings of these kinds: {', '.join(_KINDS)}, or none. Default: all but no_datasets."
+    ),
+]
+
+
+@app.command(
+    rich_help_panel=OPERATIONS,
+    epilog=example("headwater", "reconcile", "--history", "eventlogs:/var/spark-events", "--tables", "/lake"),
+)
+def reconcile(
+    history: _Histories = None,
+    tables: _Tables = None,
+    window: Annotated[str, typer.Option(help="Length of the compared period up to now, such as 30m or 24h.")] = "24h",
+    since: Annotated[
+        str | None, typer.Option(help="Start of the compared period, instead of --window.", metavar="TIME")
+    ] = None,
+    grace: Annotated[str, typer.Option(help="Maximum delay of events in transit.")] = "15m",
+    silent: Annotated[str, typer.Option(help="Treat a run without an end as ended after this silence.")] = "1h",
+    slack: Annotated[str, typer.Option(help="Maximum difference between clocks.")] = "5s",
+    server: Server = None,
+    key: Key = None,
+    fail_on: _FailOn = None,
+    save: Annotated[
+        str | None, typer.Option(help="Save the findings under this name, replacing earlier ones; requires --server.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Compare job history and Delta commits with the received runs. Exits with 1 if any of them reported no lineage."""
+    from headwater.governance.reconcile.histories.history_registry import read_history
+    from headwater.governance.reconcile.joining.history_join import WaitTimes
+    from headwater.governance.reconcile.table_commits import committed_tables
+
+    if not history and not tables:
+        raise WrongSetting(
+            "There is nothing to compare the received runs with. Use --history KIND:PLACE, --tables URI, or both."
+        )
+    server = selected_server(server, data)
+    if save is not None and (server is None or not save.strip()):
+        raise WrongSetting("--save needs a running Headwater and a name. Use --server URL --save NAME.")
+    failing = _failing(fail_on)
+    now_us = time.time_ns() // 1000
+    since_us = read_as(p.Since, "since", since) or now_us - _us(window)
+    span = HistorySpan(since_us, now_us)
+    settings = load_settings({"data": data})[0]
+    options = remote_options(settings)
+    with _asking(server, key, data) as ask:
+        by = WaitTimes(now_us - int(ask("freshness", {})["seconds"] * 1e6), _us(grace), _us(silent), _us(slack))
+        entries = deduplicate(entry for each in history or () for entry in read_history(each, span, _token(settings)))
+        committed = [
+            (dataset_of(ask, each), each)
+            for place in tables or ()
+            for each in committed_tables(place, options if "://" in place else {}, span)
+        ]
+        first_us = min([since_us - _HOUR_US, *(entry.started_us for entry in entries)])
+        landed = request_reported(ask, lambda answer: msgspec.convert(answer, ReportedRuns), first_us - _HOUR_US)
+    found = findings(entries, committed, landed, span, by)
+    proofs = write_proofs(committed, landed, span, by)
+    if save is not None and server is not None:
+        event = finding_event(save.strip(), found, HistorySpan(since_us, by.now_us))
+        _save(server, key, [*proof_events(save.strip(), proofs), event])
+    looked = {"executions": len(entries), "tables": len(committed), "runs": len(landed.runs)}
+    _print(
+        {"looked": looked, "counts": Counter(each.kind for each in found), "proven": Counter(p.proves for p in proofs)},
+        found,
+        as_json,
+    )
+    sys.exit(1 if any(each.kind in failing for each in found) else 0)
+
+
+def _failing(fail_on: list[str] | None) -> tuple[str, ...]:
+    wrong = {*(fail_on or ())} - {*_KINDS, "none"}
+    if wrong:
+        raise WrongSetting(f"--fail-on {sorted(wrong)[0]!r} is not a kind. Use {', '.join(_KINDS)}, or none.")
+    return tuple(fail_on) if fail_on else _FAILING
+
+
+def _token(settings: Settings) -> Callable[[str], str | None]:
+    """Return a lookup of tokens by variable. If FABRIC_TOKEN is not set, use the token of the signed-in identity."""
+    from headwater.operations.fabric.client import fabric_access
+
+    return lambda name: os.environ.get(name) or (fabric_access(settings) if name == "FABRIC_TOKEN" else None)
+
+
+def _us(text: str) -> int:
+    return int(seconds(text) * 1e6)
+
+
+@contextmanager
+def _asking(server: str | None, key: str | None, data: Any) -> Iterator[Ask]:
+    questions = {each.path: each for each in routes.ROUTES}
+    with open_answer_source(server, key, data) as source:
+        yield lambda question, asked: source.ask(questions[question], asked)
+
+
+def _save(server: str, key: str | None, events: Sequence[bytes]) -> None:
+    from headwater.operations.local.ingest import send_bodies
+
+    outcome = send_bodies(events, server, key, progress=False)
+    if outcome["accepted"] != len(events):
+        raise WrongSetting(
+            f"The server did not accept the findings: {' '.join(outcome['reasons'])} Use a key with the role write."
+        )
+
+
+def _print(summary: dict[str, Any], found: list[Finding], as_json: bool) -> None:
+    answer = {**summary, "items": msgspec.to_builtins(found), "totalCount": len(found), "truncated": False}
+    looked = ", ".join(f"{count} {what}" for what, count in summary["looked"].items())
+    show(answer, as_json, lambda: table(f"Without lineage, of {looked}", answer, _SHOWN))

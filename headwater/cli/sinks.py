@@ -1,0 +1,71 @@
+"""`headwater sinks`: list and control sinks, whether or not Headwater is running."""
+
+import sys
+from typing import Any
+
+import typer
+
+from headwater.api import sink_routes
+from headwater.cli.answer_source import open_answer_source
+from headwater.cli.errors import warn
+from headwater.cli.options import Csv, Data, Json, Key, Server, Wide
+from headwater.cli.printing import Arguments, listed, paired, pairs, show, table
+from headwater.cli.question_commands import command
+from headwater.cli.text_format import escape
+
+app = typer.Typer(
+    name="sinks", help="Sinks, which forward events to other systems: list, check, pause, reset, redrive."
+)
+
+_SHOWN = ("name", "type", "state", "behind.events", "behind.seconds", "delivered", "failed", "next_try", "trouble")
+
+_LOST = ("part", "name", "held", "things", "runs", "why")
+
+
+@app.callback(invoke_without_command=True, help=sink_routes.sinks.description)
+def _list(
+    context: typer.Context, server: Server = None, key: Key = None, data: Data = None, _wide: Wide = False,
+    _csv: Csv = False, as_json: Json = False,
+) -> None:  # fmt: skip
+    if context.invoked_subcommand:
+        return
+    with open_answer_source(server, key, data) as source:
+        found = source.ask(sink_routes.sinks, {})
+    if found["problem"] and not as_json:
+        warn(found["problem"])
+    show(found, as_json, lambda: table("Sinks", found, _SHOWN))
+
+
+def _named(found: Any, as_json: bool, _: Arguments) -> None:
+    steps = " → ".join(step["rule"] for step in found["items"])
+    shown = {**{key: value for key, value in found.items() if key != "items"}, "canonical by": steps or "as sent"}
+    show(found, as_json, lambda: pairs("Name", shown))
+
+
+def _redriven(found: Any, as_json: bool, _: Arguments) -> None:
+    show(found, as_json, lambda: pairs("Sent again", found))
+    sys.exit(1 if found["refused"] else 0)
+
+
+def _lost(found: Any, as_json: bool, _: Arguments) -> None:
+    more = " (truncated)" if found["truncated"] else ""
+    show(found, as_json, lambda: table(f"Losses in {found['events']} events{more}", found, _LOST))
+
+
+def _preview(found: Any, as_json: bool, _: Arguments) -> None:
+    if as_json:
+        show(found, True, dict)
+        return
+    for item in found["items"]:
+        sys.stdout.write(f"{item['payload']}\n" if not item["unfit"] else f"# not sent: {escape(item['unfit'])}\n")
+
+
+command(app, sink_routes.check, paired("Checked"))
+command(app, sink_routes.pause)
+command(app, sink_routes.resume)
+command(app, sink_routes.reset, paired("Reset"), options=("to",))
+command(app, sink_routes.failures, listed("Failures", ("received_at", "event_id", "run_id", "attempts", "reason")))
+command(app, sink_routes.redrive, _redriven, also="Exits with 1 if the target rejects any of them again.")
+command(app, sink_routes.preview, _preview)
+command(app, sink_routes.losses, _lost, arguments=("run",))
+command(app, sink_routes.names, _named)

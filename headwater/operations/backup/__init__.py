@@ -1,1 +1,0 @@
-"""Back up a matching pair of log and lake while Headwater is running, and restore it."""

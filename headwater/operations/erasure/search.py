@@ -1,0 +1,210 @@
+"""Recognise what to forget, and search every file of data folder and lake for it.
+
+Files are searched in decoded form: bytes, rows of Parquet, bodies of the log.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headwater.common.errors import InvalidEvent, LogUnavailable
+from headwater.events.decode import decode
+from headwater.intake.event_log import RecordKind
+from headwater.intake.event_log.body_packing import unpack
+from headwater.intake.event_log.segment_faults import using
+from headwater.intake.event_log.segments import PACKED_SINCE, format_of, open_readonly
+from headwater.lineage.names.dataset_name import Name
+from headwater.operations.lake_files import LakeFiles
+
+_NAMESPACE = "namespace"
+_NAMES = ("name", "dataset")
+
+AT_ONCE = 256
+"""Number of rows decoded in one step."""
+
+LogRow = tuple[int, RecordKind, str, bytes]
+"""Sequence, kind, `http`, body as sent."""
+
+
+class ForgetTarget(Protocol):
+    """What to forget."""
+
+    kind: str
+    shown: str
+
+    def in_value(self, value: Any) -> bool:
+        """Return whether a value contains it at any depth; also searches JSON inside texts."""
+
+    def in_bytes(self, raw: bytes) -> bool:
+        """Return whether the raw bytes of a file contain it."""
+
+
+class TextTarget:
+    """A text, such as a user name, e-mail address or run id, in any letter case, also URL-encoded."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        """kind: `text` or `run`."""
+        self.kind, self.shown = kind, text
+        self._forms = {text.casefold(), quote(text, safe="").casefold()}
+
+    def in_value(self, value: Any) -> bool:
+        """Return whether any text or member name in a value contains it."""
+        return any(self._is_in(text) for text in _texts(value))
+
+    def in_bytes(self, raw: bytes) -> bool:
+        """Return whether the bytes contain it as UTF-8."""
+        return self._is_in(raw.decode("utf-8", "replace"))
+
+    def _is_in(self, text: str) -> bool:
+        folded = text.casefold()
+        return any(form in folded for form in self._forms)
+
+
+class NameTarget:
+    """A dataset by any of its names, or a namespace with all its members."""
+
+    def __init__(self, namespace: str, name: str | None, canonical: Callable[[str, str], Name]) -> None:
+        """name: None for a namespace; canonical: returns the canonical name of a dataset (rule 2)."""
+        self.kind = "namespace" if name is None else "dataset"
+        self.shown = namespace if name is None else f"{namespace} {name}"
+        self._namespace, self._name, self._canonical = namespace, name, canonical
+        self._one = canonical(namespace, name) if name is not None else None
+
+    def in_value(self, value: Any) -> bool:
+        """Return whether an object in a value has a matching `namespace` or `job_namespace`, and `name` if needed."""
+        return any(self._is_meant(here) for here in _objects(value))
+
+    def in_bytes(self, raw: bytes) -> bool:
+        """Return whether a line of the bytes is JSON that contains it."""
+        return any(self.in_value(_json(line)) for line in raw.splitlines())
+
+    def _is_meant(self, here: dict[str, Any]) -> bool:
+        for key, namespace in here.items():
+            if isinstance(namespace, str) and key.endswith(_NAMESPACE):
+                if self._name is None and namespace == self._namespace:
+                    return True
+                names = [here.get(key.removesuffix(_NAMESPACE) + name) for name in _NAMES]
+                if self._one and any(isinstance(name, str) and self._same(namespace, name) for name in names):
+                    return True
+        return False
+
+    def _same(self, namespace: str, name: Any) -> bool:
+        return (namespace, name) == (self._namespace, self._name) or self._canonical(namespace, name) == self._one
+
+
+def value_of(body: bytes) -> Any:
+    """Return the decoded JSON of a body, or its text if it is not valid JSON."""
+    try:
+        return decode(body)
+    except InvalidEvent:
+        return body.decode("utf-8", "replace")
+
+
+def _json(text: bytes | str) -> Any:
+    """Return the decoded value of a JSON object or array, None for any other text."""
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    if raw[:1] not in (b"{", b"["):
+        return None
+    try:
+        return decode(raw)
+    except InvalidEvent:
+        return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text of a value; decodes JSON inside texts if escapes could hide a match."""
+    for here in _parts(value):
+        if isinstance(here, str):
+            yield here
+            if "\\" in here:
+                yield from _texts(_json(here))
+        elif isinstance(here, dict):
+            yield from (key for key in here if isinstance(key, str))
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    for here in _parts(value):
+        if isinstance(here, dict):
+            yield here
+        elif isinstance(here, str):
+            yield from _objects(_json(here))
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield a value and everything in it; iterative, because the nesting depth is not limited."""
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        if isinstance(here, dict):
+            waiting += here.values()
+        elif isinstance(here, list | tuple):
+            waiting += here
+
+
+def matching_files(paths: Iterable[Path], target: ForgetTarget) -> tuple[list[Path], int]:
+    """Return the matching files of this machine, and the number of files searched.
+
+    Raises LogUnavailable or OSError, since a file that cannot be read proves nothing.
+    """
+    found, looked = [], 0
+    for path in paths:
+        looked += 1
+        if is_in_segment(path, target) or is_in_content(path.name, path.read_bytes(), target):
+            found.append(path)
+    return found, looked
+
+
+def matching_lake_files(files: LakeFiles, names: Iterable[str], target: ForgetTarget) -> tuple[list[str], int]:
+    """Return the matching files of the lake by name, and the number of files searched; deleted files do not match."""
+    found, looked = [], 0
+    for name in names:
+        looked += 1
+        content = files.read(name)
+        if content is not None and is_in_content(name, content, target):
+            found.append(name)
+    return found, looked
+
+
+def is_in_segment(path: Path, target: ForgetTarget) -> bool:
+    """Return whether a segment of the log matches; False for any other file."""
+    if path.suffix != ".sqlite" or path.parent.name != "log":
+        return False
+    with using(path), closing(open_readonly(path)) as connection:
+        form = format_of(connection)
+        rows = connection.execute("SELECT sequence, kind, http, body FROM records")
+        return any(is_in_record(log_row(row, form), target) for row in rows)
+
+
+def is_in_content(name: str, content: bytes, target: ForgetTarget) -> bool:
+    """Return whether a file matches, in its bytes or, for Parquet, in its decoded rows."""
+    if name.endswith(".parquet") and any(target.in_value(row) for row in _rows_of(content)):
+        return True
+    return target.in_bytes(content)
+
+
+def _rows_of(content: bytes) -> Iterator[dict[str, Any]]:
+    with pq.ParquetFile(pa.BufferReader(content)) as file:
+        for batch in file.iter_batches(AT_ONCE):
+            yield from batch.to_pylist()
+
+
+def log_row(row: tuple[int, int, str, bytes], form: int) -> LogRow:
+    """Return a row of table `records` with its body unpacked; form: format of the segment. Raises LogUnavailable."""
+    sequence, kind, http, body = row
+    try:
+        unpacked = unpack(body) if kind == RecordKind.EVENT and form >= PACKED_SINCE else body
+    except ValueError as error:
+        raise LogUnavailable(f"Record {sequence} of the log cannot be unpacked: {error}.") from error
+    return sequence, RecordKind(kind), http, unpacked
+
+
+def is_in_record(row: LogRow, target: ForgetTarget) -> bool:
+    """Return whether a record of the log matches; large bodies are searched separately."""
+    _, _, http, body = row
+    return target.in_value(value_of(body)) or target.in_value(value_of(http.encode("utf-8", "replace")))

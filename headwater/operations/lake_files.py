@@ -1,0 +1,145 @@
+"""Access the files of a lake, in a folder or at an address, and copy files durably."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from headwater.common.atomic_files import atomic_write
+from headwater.lake.object_store import ObjectStore
+from headwater.operations.runtime.storage import is_lake_remote, lake_folder, lake_place
+from headwater.operations.settings import Settings
+
+_CHUNK_BYTES = 1 << 20
+
+
+class LakeFiles(Protocol):
+    """Files by their names relative to the lake, with slashes. Failures raise LakeUnavailable or OSError.
+
+    options: storage options with which delta-rs opens the tables.
+    """
+
+    address: str
+    options: Mapping[str, str]
+
+    def names(self, folder: str) -> list[str]:
+        """List the files in a folder and its subfolders; "" for all."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file, None if it does not exist."""
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield a file in pieces; raises FileNotFoundError if it does not exist."""
+
+    def put(self, name: str, path: Path) -> None:
+        """Upload a local file, replacing an existing one."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file atomically, replacing an existing one."""
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete files; ignores missing ones."""
+
+
+class FolderFiles:
+    """Files of a local lake; an object store's listing would omit the remains of interrupted writes."""
+
+    def __init__(self, folder: Path):
+        self.address, self._folder = str(folder), folder
+        self.options: Mapping[str, str] = {}
+
+    def names(self, folder: str) -> list[str]:
+        """List the files in a folder and its subfolders, sorted by name."""
+        return sorted(str(path.relative_to(self._folder)) for path in files_below(self._folder / folder))
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file, None if it does not exist."""
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield a file in pieces."""
+        return pieces_of(self._folder / name)
+
+    def put(self, name: str, path: Path) -> None:
+        """Write a file; it is durable when this returns."""
+        copy_file(path, self._placed(name))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file that only its owner can read."""
+        atomic_write(self._placed(name), content, durable=True)
+
+    def _placed(self, name: str) -> Path:
+        path = self._folder / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete files, and folders that become empty."""
+        for path in (self._folder / name for name in names):
+            path.unlink(missing_ok=True)
+            for folder in path.parents[: len(path.relative_to(self._folder).parts) - 1]:
+                if next(folder.iterdir(), None) is not None:
+                    break
+                folder.rmdir()
+
+
+class StoreFiles(ObjectStore):
+    """Files of a remote lake."""
+
+    def __init__(self, settings: Settings):
+        """Raise WrongSetting if the address is invalid."""
+        self.options: Mapping[str, str]
+        address, self.options = lake_place(settings)
+        super().__init__(address, self.options)
+
+    def names(self, folder: str) -> list[str]:
+        """List the files in a folder and its subfolders, sorted by name."""
+        return [each.name for each in self.files(folder)]
+
+
+def open_lake_files(settings: Settings) -> LakeFiles:
+    """Return the files of the configured lake."""
+    return StoreFiles(settings) if is_lake_remote(settings) else FolderFiles(lake_folder(settings))
+
+
+def files_below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
+    """Yield the files in a folder and its subfolders except `besides`; follows links to other disks."""
+    for place, folders, names in os.walk(folder, followlinks=True):
+        if besides is not None:
+            folders[:] = [name for name in folders if Path(place, name) != besides]
+        yield from (path for path in (Path(place, name) for name in sorted(names)) if not path.is_symlink())
+
+
+def copy_file(source: Path, target: Path) -> dict[str, int | str]:
+    """Copy a file durably; returns its length and hash."""
+    return write_file(pieces_of(source), target)
+
+
+def pieces_of(source: Path) -> Iterator[bytes]:
+    """Yield a file in pieces."""
+    with source.open("rb") as read:
+        while piece := read.read(_CHUNK_BYTES):
+            yield piece
+
+
+def write_file(pieces: Iterable[bytes], target: Path) -> dict[str, int | str]:
+    """Write a file durably; returns its length and hash."""
+    with target.open("wb") as written:
+        digest = hashlib.sha256()
+        for piece in pieces:
+            digest.update(piece)
+            written.write(piece)
+        written.flush()
+        os.fsync(written.fileno())
+        return {"bytes": written.tell(), "sha256": digest.hexdigest()}
+
+
+def file_entry(path: Path) -> dict[str, int | str]:
+    """Return the length and the hash of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}

@@ -1,0 +1,170 @@
+"""Send events of files to a running Headwater, or ingest events into a data folder while none is running.
+
+`headwater send` sends all events of files once, `headwater ingest` only new ones, and again as files grow.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+
+from headwater.common.errors import Retry, WrongSetting
+from headwater.events.event_files import read_event_texts
+from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.files.batch_sending import BATCH, BATCH_BYTES, BatchSender, open_receiver
+from headwater.intake.files.file_taking import Deletion, FileTaker
+from headwater.intake.files.sources.file_source import FileSource
+from headwater.operations.runtime.data_folder import existing_folder, folder_lock
+from headwater.operations.runtime.event_log import log_readers, open_log
+from headwater.operations.runtime.storage import OWNER, open_bronze, open_claims
+from headwater.operations.settings import Settings
+
+SEND_PATIENCE_S = 10.0
+_REASONS = 20
+
+PATIENCE_S = 120.0
+"""How long to wait for a receiver that has responded before; without limit when following files."""
+
+_DELETED_EVERY_S = 60.0
+"""Minimum time between deletions, which query bronze and look up every ingested file in the ledger."""
+
+_REST = 4.0
+"""Rest after each scan, as a multiple of its CPU time: scanning uses at most a fifth of a core."""
+
+_TIMEOUT_S = 30.0
+
+
+def send_files(files: Sequence[Path], url: str, key: str | None, *, progress: bool) -> dict[str, Any]:
+    """Send files of events (one per line, one document, or an array; plain or gzip), in order.
+
+    Returns `sent`, `accepted` and `refused`, with the first 20 reasons.
+    """
+    return send_bodies(
+        (event.text for path in files for event in read_event_texts(path) if event.text), url, key, progress=progress
+    )
+
+
+def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress: bool) -> dict[str, Any]:
+    """Send events in batches. Raises Retry if the server does not respond, WrongSetting if it rejects the key."""
+    outcome: dict[str, Any] = {"sent": 0, "accepted": 0, "refused": 0, "reasons": []}
+    with open_receiver(url, key) as ask, Progress(disable=not progress) as bar:
+        sender = BatchSender(ask, patience_s=SEND_PATIENCE_S)
+        task = bar.add_task("sending", total=None)
+        for batch in _batches(bodies):
+            refused = sender.send(batch)
+            outcome["sent"] += len(batch)
+            outcome["accepted"] += len(batch) - len(refused)
+            outcome["refused"] += len(refused)
+            outcome["reasons"] = [*outcome["reasons"], *refused.values()][:_REASONS]
+            bar.update(task, completed=outcome["sent"])
+    return outcome
+
+
+def _batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for body in bodies:
+        if batch and (len(batch) >= BATCH or size + len(body) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(body)
+        size += len(body)
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """What to ingest, and for how long.
+
+    since_us: returns the earliest file time at present. keep_s: age at which ingested files are deleted, None: never.
+    """
+
+    since_us: Callable[[], int]
+    keep_s: float | None
+    follow: bool
+
+
+def ingest_files(
+    taker: FileTaker,
+    sources: Sequence[FileSource],
+    options: IngestOptions,
+    in_bronze_us: Callable[[], int],
+    say: Callable[[str], None],
+) -> None:
+    """Ingest files once or continuously; raises Retry if a source or the receiver is unavailable, unless it follows.
+
+    in_bronze_us: returns how far bronze is, see `confirmation`. say: called with the reason for a wait. Raises
+    WrongSetting if no file could ever be deleted.
+    """
+    _check_reach(options)
+    confirmed = float("-inf")
+    while True:
+        began, began_cpu = time.monotonic(), time.process_time()
+        try:
+            deletion = None
+            if options.keep_s and began >= confirmed + _DELETED_EVERY_S:
+                rested_us = time.time_ns() // 1000 - int(options.keep_s * 1e6)
+                deletion, confirmed = Deletion(rested_us, in_bronze_us()), began
+            taker.take(sources, options.since_us(), deletion)
+        except Retry as error:
+            if not options.follow:
+                raise
+            say(str(error))
+        if not options.follow:
+            return
+        look_every_s = min(source.look_every_s for source in sources)
+        time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))
+
+
+def _check_reach(options: IngestOptions) -> None:
+    if options.keep_s and time.time() - options.keep_s < options.since_us() / 1e6:
+        raise WrongSetting("--since excludes files that --keep should delete. Set --since further back than --keep.")
+
+
+def ingest_offline(settings: Settings, bodies: Sequence[bytes]) -> None:
+    """Append our own events to the log, and parse everything in the log.
+
+    Raises WrongSetting if Headwater is running on the folder, or if its log is a service.
+    """
+    folder = existing_folder(settings)
+    if settings.log != "sqlite":
+        raise WrongSetting(
+            f"The log of {folder} is a service ({settings.log}). Send to a running Headwater with --server."
+        )
+    try:
+        with folder_lock(folder, "up", wait_s=0), folder_lock(folder, "serve", wait_s=0):
+            _append(settings, bodies)
+            _parse(settings)
+    except WrongSetting as error:
+        if "Another `headwater` uses" not in str(error):
+            raise
+        raise WrongSetting(f"Headwater is running on {folder}. Replace --data by --server with its address.") from error
+
+
+def _append(settings: Settings, bodies: Sequence[bytes]) -> None:
+    log = open_log(settings, existing_folder(settings), open_claims(settings))
+
+    async def append() -> None:
+        try:
+            await log.append([Record(RecordKind.EVENT, body) for body in bodies], timeout_s=_TIMEOUT_S)
+        finally:
+            await log.aclose()
+
+    asyncio.run(append())
+
+
+def _parse(settings: Settings) -> None:
+    from headwater.intake.parser.log_ingest import Parser  # noqa: PLC0415 - not loaded to send events
+
+    bronze, claims = open_bronze(settings), open_claims(settings)
+    for reader in log_readers(settings, existing_folder(settings))():
+        with closing(reader):
+            parser = Parser(reader, bronze, claims, OWNER, settings.record_cpu_s)
+            while parser.step():
+                pass

@@ -1,0 +1,220 @@
+"""Small files next to the tables of a lake in Azure, which the instances of a Function App share.
+
+They are a remote `sinks.yml`, notes of why partitions wait, and the ledger of ingested files. They are accessed with
+Azure's SDK, because delta-rs blocks every thread of the process until the storage responds.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from hashlib import blake2b
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from headwater.common.errors import LakeUnavailable, WrongSetting
+from headwater.common.extras import extra
+from headwater.common.storage_faults import explain
+from headwater.intake.event_log.azure_log_lines import silence_sdk
+from headwater.intake.event_log.blob_claims import blob_credential
+from headwater.operations.runtime.storage import is_lake_remote, lake_place
+from headwater.operations.runtime.troubles import join_reasons
+from headwater.operations.settings import Settings
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobClient, ContainerClient
+
+
+_LIMITS: dict[str, Any] = {"connection_timeout": 5, "read_timeout": 15, "retry_total": 0}
+"""Seconds; no retries, because the caller polls again."""
+
+log = logging.getLogger(__name__)
+_LOOK_S = 10.0
+
+
+class LakeFile:
+    """One file at `abfss://container@account.dfs.core.windows.net/path`. Not thread-safe."""
+
+    def __init__(
+        self, address: str, options: Mapping[str, str], client_id: str | None = None, min_interval_s: float = 0.0
+    ) -> None:
+        """options: storage options of delta-rs; min_interval_s: minimum time between requests."""
+        self.name = address.rpartition("/")[2]
+        self._address = address
+        self._options = options
+        self._client_id = client_id
+        self._min_interval_s = min_interval_s
+        self._client: BlobClient | None = None
+        self._looked: float | None = None
+        self._text: str | None = None
+
+    def version(self) -> str | None:
+        """Return the file's text as its version, None if it does not exist; requests it at most every `min_interval_s`.
+
+        Raises LakeUnavailable or WrongSetting.
+        """
+        if self._looked is None or time.monotonic() >= self._looked + self._min_interval_s:
+            self._text = self._read()
+            self._looked = time.monotonic()
+        return self._text
+
+    def text(self) -> str | None:
+        """Return the file's text from the last request; raises like `version`."""
+        return self.version() if self._looked is None else self._text
+
+    def _read(self) -> str | None:
+        self._client = self._client or open_blob(self._address, self._options, self._client_id)
+        from azure.core.exceptions import AzureError
+
+        try:
+            return self._client.download_blob().readall().decode()
+        except UnicodeDecodeError as error:
+            raise WrongSetting(f"{self.name} cannot be read: {error}. Correct or remove the file.") from error
+        except AzureError as error:
+            if getattr(error, "error_code", None) == "BlobNotFound":
+                return None
+            raise LakeUnavailable(f"Cannot read {self._address}: {explain(error, 'sinks')}") from error
+
+
+def open_blob(address: str, options: Mapping[str, str], client_id: str | None) -> "BlobClient":
+    """Open a file at `abfss://container@account.dfs.core.windows.net/path`; options: storage options of delta-rs."""
+    return open_container(address, options, client_id).get_blob_client(urlsplit(address).path.strip("/"))
+
+
+def open_container(address: str, options: Mapping[str, str], client_id: str | None) -> "ContainerClient":
+    """Open the container of such an address."""
+    with extra("azure"):
+        from azure.storage.blob import ContainerClient
+    silence_sdk()
+    parts = urlsplit(address)
+    host = str(parts.hostname)
+    account = options.get("endpoint", f"https://{host.replace('.dfs.', '.blob.')}")
+    named = {"account_name": host.partition(".")[0], **options}
+    return ContainerClient(account, str(parts.username), credential=blob_credential(named, client_id), **_LIMITS)
+
+
+def is_shared(settings: Settings) -> bool:
+    """Return whether the lake's storage supports these files."""
+    return (settings.lake or "").startswith("abfss://")
+
+
+class LakeTroubles:
+    """One small file per waiting partition; if the storage does not respond, the next call tries again."""
+
+    def __init__(self, settings: Settings) -> None:
+        lake, options = lake_place(settings)
+        self._folder = f"{lake}/run/parser"
+        self._given = options, settings.identity_client_id
+        self._one_at_a_time = threading.Lock()
+        self._looked_at = -_LOOK_S
+        self._found: Mapping[str, str] = {}
+
+    def note(self, partition: str, reason: str | None) -> bool:
+        """Write why a partition waits, or delete the file if None; returns whether that succeeded."""
+        from azure.core.exceptions import AzureError, ResourceNotFoundError
+
+        try:
+            with open_blob(f"{self._folder}/{partition}", *self._given) as blob:
+                if reason is None:
+                    blob.delete_blob()
+                else:
+                    blob.upload_blob(reason.encode("utf-8", "replace"), overwrite=True)
+        except ResourceNotFoundError:
+            return reason is None
+        except AzureError as error:
+            log.debug("Could not write the note of partition %s: %s", partition, error)
+            return False
+        return True
+
+    def read(self) -> Mapping[str, str]:
+        """Return why the parser has stopped, like `service_troubles`; reads at most every 10 s."""
+        with self._one_at_a_time:
+            if time.monotonic() >= self._looked_at + _LOOK_S:
+                self._looked_at = time.monotonic()
+                reasons = self._read()
+                self._found = {"parser": join_reasons(reasons)} if reasons else {}
+            return self._found
+
+    def _read(self) -> dict[str, str]:
+        from azure.core.exceptions import AzureError
+
+        found: dict[str, str] = {}
+        try:
+            with open_container(self._folder, *self._given) as container:
+                start = self._folder.partition("://")[2].partition("/")[2] + "/"
+                for name in container.list_blob_names(name_starts_with=start):
+                    text = container.download_blob(name).readall()
+                    found[name.removeprefix(start)] = text.decode("utf-8", "replace")
+        except AzureError as error:
+            log.debug("Could not read the notes of partitions: %s", error)
+        return found
+
+
+class LedgerCopy:
+    """The ledger file on this machine, and its copy in a remote lake.
+
+    If a run ends without storing it, its events are sent again and become duplicates. The file has 130 bytes per
+    ingested file, so it is transferred only if it has changed.
+    """
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        """folder: this machine's data folder."""
+        self.path = folder / "ingest" / "taken.sqlite"
+        self._settings = settings
+        self._client: BlobClient | None = None
+        self._version: str | None = None
+        self._stored = b""
+
+    def fetch(self) -> None:
+        """Download a newer copy that another machine may have stored; raises LakeUnavailable."""
+        if not is_lake_remote(self._settings):
+            return
+        from azure.core import MatchConditions
+        from azure.core.exceptions import AzureError, ResourceNotFoundError
+
+        self._client = self._client or self._open()
+        newer: dict[str, Any] = {"etag": self._version, "match_condition": MatchConditions.IfModified}
+        try:
+            found = self._client.download_blob(**(newer if self._version and self._digest() == self._stored else {}))
+            text = found.readall()
+        except ResourceNotFoundError:
+            self._version = None
+            return
+        except AzureError as error:
+            if getattr(error, "status_code", None) == HTTPStatus.NOT_MODIFIED:
+                return
+            raise LakeUnavailable(f"Cannot read the ledger of ingested files: {explain(error, 'lake')}") from error
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left in self.path.parent.glob(f"{self.path.name}*"):
+            left.unlink()  # including side files of an interrupted run
+        self.path.write_bytes(text)
+        self._version, self._stored = found.properties.etag, self._digest()
+
+    def store(self) -> None:
+        """Upload the file, which must be closed; raises LakeUnavailable, also if another run stored a newer copy."""
+        digest = self._digest()
+        if self._client is None or (self._version and digest == self._stored):
+            return
+        from azure.core import MatchConditions
+        from azure.core.exceptions import AzureError
+
+        held: dict[str, Any] = {"etag": self._version, "match_condition": MatchConditions.IfNotModified}
+        try:
+            stored = self._client.upload_blob(
+                self.path.read_bytes(), overwrite=self._version is not None, **(held if self._version else {})
+            )
+        except AzureError as error:
+            raise LakeUnavailable(f"Cannot store the ledger of ingested files: {explain(error, 'lake')}") from error
+        self._version, self._stored = stored["etag"], digest
+
+    def _digest(self) -> bytes:
+        """Return a hash of the file; a file with a WAL left by an interrupted run never matches."""
+        if not self.path.exists() or self.path.with_name(f"{self.path.name}-wal").exists():
+            return b"unlike any"
+        return blake2b(self.path.read_bytes()).digest()
+
+    def _open(self) -> "BlobClient":
+        lake, options = lake_place(self._settings)
+        return open_blob(f"{lake}/ingest/{self.path.name}", options, self._settings.identity_client_id)

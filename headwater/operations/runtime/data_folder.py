@@ -1,0 +1,200 @@
+"""The data folder of one machine: its format, its access rights, and the locks that assign roles to processes.
+
+Only one account can read it, because it contains raw bodies before redaction.
+"""
+
+import errno
+import fcntl
+import logging
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from headwater.common.atomic_files import atomic_write
+from headwater.common.errors import Retry, WrongSetting
+from headwater.common.storage_faults import explain, is_transient, transient_faults_as_retry
+from headwater.operations.settings import Settings
+
+FORMAT = 1
+MARKER = "format"
+"""Name of the file with the version of the data folder."""
+RESTORING = "restoring"
+"""Its content while a restore is in progress."""
+
+OWN_NAMES = ("log", "log.acknowledged", "claims", "lake", "index", "run", "identity", "format")
+"""What Headwater creates in a data folder."""
+
+_USERS = ("rules", "sinks.yml")
+"""What its user adds to it."""
+
+_OTHER_ACCOUNTS = stat.S_IRWXG | stat.S_IRWXO
+log = logging.getLogger(__name__)
+
+
+def prepare_folder(settings: Settings) -> Path:
+    """Create the data folder if it is missing, and remove the access of other accounts.
+
+    Raises WrongSetting if this version cannot use it, Retry while its disk is full.
+    """
+    folder = data_folder(settings)
+    try:
+        for name in ("", "log", "index", "run"):
+            (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        marker = folder / MARKER
+        if not marker.exists():
+            atomic_write(marker, b"%d\n" % FORMAT)
+        found = marker.read_text().strip()
+        _check_writable(folder / "run")
+    except OSError as error:
+        if is_transient(error):
+            raise Retry(f"Cannot use the data folder {folder}: {explain(error, 'data')}") from error
+        raise WrongSetting(
+            f"Cannot use the data folder {folder}: {error.strerror}. Choose another with --data."
+        ) from error
+    _check_restored(folder, found)
+    if not found.isdigit() or int(found) > FORMAT:
+        raise WrongSetting(
+            f"The data folder {folder} has format {found[:20]}, but this Headwater supports only format {FORMAT}. "
+            "Use the newer Headwater that created it, or another folder with --data."
+        )
+    with transient_faults_as_retry(f"use the data folder {folder}"):
+        restrict_access(folder)
+    return folder
+
+
+@contextmanager
+def folder_errors(folder: Path) -> Iterator[None]:
+    """Raise WrongSetting if the folder cannot be used for a reason other than a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if is_transient(error):
+            raise
+        raise WrongSetting(f"Cannot use {folder}: {error.strerror}. Choose another folder.") from error
+
+
+def _check_writable(folder: Path) -> None:
+    """Raise OSError if the folder is not writable, because of permissions or a read-only file system."""
+    if not os.access(folder, os.W_OK):
+        number = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
+        raise OSError(number, os.strerror(number), str(folder))
+
+
+def existing_folder(settings: Settings) -> Path:
+    """Return the data folder for a command that only reads; raises WrongSetting if there is none.
+
+    If `lake` is set to another location, the folder is created if needed, for the index.
+    """
+    if settings.lake:
+        return prepare_folder(settings)
+    marker = (folder := data_folder(settings)) / MARKER
+    if not marker.exists():
+        raise WrongSetting(f"{folder} has no Headwater data. Choose the folder with --data, or start `headwater up`.")
+    _check_restored(folder, marker.read_text().strip())
+    return folder
+
+
+def _check_restored(folder: Path, found: str) -> None:
+    if found == RESTORING:
+        raise WrongSetting(f"A restore into {folder} was interrupted. Run `headwater restore` again.")
+
+
+def data_folder(settings: Settings) -> Path:
+    """Return the data folder, whether or not it exists."""
+    return settings.data.expanduser().resolve()
+
+
+@contextmanager
+def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
+    """Hold a lock that assigns one role on a data folder to this process.
+
+    Raises WrongSetting if another process still holds it after `wait_s` seconds, Retry while its disk is full.
+    """
+    path = folder / "run" / f"{name}.lock"
+    with ExitStack() as stack:
+        with transient_faults_as_retry(f"use {folder}"):
+            path.parent.mkdir(mode=0o700, exist_ok=True)  # missing after a restore
+            file = stack.enter_context(path.open("a+"))
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise WrongSetting(
+                        f"Another `headwater` uses {folder} ({name}). Stop it, or choose another folder with --data."
+                    ) from None
+                time.sleep(0.05)
+        yield
+
+
+def set_private_umask() -> None:
+    """Deny other accounts access to files that this process and its children create from now on."""
+    os.umask(_OTHER_ACCOUNTS)
+
+
+def private_spark_options(settings: Settings) -> dict[str, str]:
+    """Return the same setting for a Spark session, because Hadoop sets file modes regardless of the umask.
+
+    A lake outside the data folder keeps Hadoop's modes, since its owner decides who may read it.
+    """
+    return {} if settings.lake else {"spark.hadoop.fs.permissions.umask-mode": "077"}
+
+
+def restrict_access(folder: Path) -> None:
+    """Remove all access of other accounts to a data folder; logs a warning if they had any.
+
+    If the folder also contains other things, such as a home folder, only Headwater's parts are restricted.
+    Raises OSError, or WrongSetting if this account may not do that or the file system does not store modes.
+    """
+    exposed = [path for path in _protected_paths(folder) if path.exists() and _is_open(path)]
+    for path in exposed:
+        _restrict(path, folder)
+        for inside in _within(path) if path != folder else ():
+            with suppress(PermissionError):  # owned by another account, and no longer reachable for others
+                _remove_rights(inside)
+    if exposed:
+        names = ", ".join(map(str, exposed))
+        log.warning(
+            "Other accounts had access to %s; this access was removed. See docs/operations.md, Who can read.", names
+        )
+
+
+def _restrict(path: Path, folder: Path) -> None:
+    with suppress(PermissionError):
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHER_ACCOUNTS)
+    if _is_open(path):
+        raise WrongSetting(
+            f"Other accounts have access to {path}, which contains raw bodies, and this account cannot change that: it "
+            "is not the owner, or the file system does not store modes. Change the owner to the account that runs "
+            "Headwater, mount the file system with umask=077, or choose a new folder with --data, such as "
+            f"{folder / 'headwater'}."
+        )
+
+
+def _is_open(path: Path) -> bool:
+    return bool(path.stat().st_mode & _OTHER_ACCOUNTS)
+
+
+def _protected_paths(folder: Path) -> list[Path]:
+    parts = [folder / name for name in OWN_NAMES]
+    other_names = {path.name for path in folder.iterdir()} - {*OWN_NAMES, *_USERS}
+    return parts if other_names else [folder, *parts]
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        yield from (Path(place, name) for name in (*folders, *files))
+
+
+def _remove_rights(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+        if mode & _OTHER_ACCOUNTS and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~_OTHER_ACCOUNTS)
+    except FileNotFoundError:
+        pass  # a temporary file was deleted in the meantime

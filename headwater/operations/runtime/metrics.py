@@ -1,0 +1,26 @@
+"""Metrics that `headwater up` and the Function App share: which services have stopped, and the answer to a scrape."""
+
+from collections.abc import Container
+
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
+from starlette.responses import Response
+
+from headwater.common.answer_headers import ANSWER_HEADERS
+
+_INDEX_TROUBLE = Gauge(
+    "headwater_index_in_trouble", "1 while the index has stopped; its log and `/health/ready` show the reason."
+)
+_PARSER_TROUBLE = Gauge(
+    "headwater_parser_in_trouble", "1 while the parser has stopped; its log and `headwater audit` show the reason."
+)
+
+
+def measure_troubles(stopped: Container[str]) -> None:
+    """Update the metrics of stopped services. stopped: their names."""
+    _INDEX_TROUBLE.set("index" in stopped)
+    _PARSER_TROUBLE.set("parser" in stopped)
+
+
+def metrics_response() -> Response:
+    """Return all metrics of this process in the format of Prometheus."""
+    return Response(generate_latest(REGISTRY), headers=ANSWER_HEADERS, media_type=CONTENT_TYPE_LATEST)

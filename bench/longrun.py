@@ -14,7 +14,7 @@ from bench.running import Server, headwater, load, memory_mb, write_events
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.lake_maintenance import compact
+from headwater.lake.maintenance import compact
 from headwater.lake.open_table import REOPEN_AFTER
 
 EVENTS = 1_000_000

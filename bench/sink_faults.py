@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from bench.figures import percentile
-from headwater.sinks.running.sink_runner import SinkRunner
+from headwater.sinks.running.runner import SinkRunner
 from tests.sink_faults import FAULTS, faulty_server
 from tests.sinking import SinkWorld, bodies, events, sink
 

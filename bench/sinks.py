@@ -27,14 +27,14 @@ from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
-from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_shape import Target
+from headwater.sinks.connecting.secrets import Secrets
+from headwater.sinks.contract.shape import Target
 from headwater.sinks.contract.sinks_file import read_sinks
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.merging.earlier_events import build_payloads
-from headwater.sinks.running.sink_feed import SinkFeed
-from headwater.sinks.running.sink_ledger import SinkLedger
-from headwater.sinks.running.sink_runner import SinkRunner
+from headwater.sinks.merging.payloads import build_payloads
+from headwater.sinks.running.feed import SinkFeed
+from headwater.sinks.running.ledger import SinkLedger
+from headwater.sinks.running.runner import SinkRunner
 
 EVENTS = 20_000
 REPLAYED = 100_000

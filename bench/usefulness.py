@@ -18,8 +18,8 @@ import yaml
 from bench.figures import Figure, show
 from headwater.events.times import parse_time
 from headwater.governance.declarations.declaration import resolve_declaration
-from headwater.governance.declarations.declaration_events import job_event
-from headwater.governance.declarations.declaration_file import read_declaration_file
+from headwater.governance.declarations.events import job_event
+from headwater.governance.declarations.file import read_declaration_file
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.rules.user_rules import UserRules

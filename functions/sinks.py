@@ -12,7 +12,7 @@ import azure.functions as func
 
 from headwater.operations.runtime.sink_supervisor import SinkSupervisor
 from headwater.operations.settings import Settings
-from headwater.sinks.running.sink_status import Status
+from headwater.sinks.running.runner import Status
 
 log = logging.getLogger(__name__)
 BUDGET_S = 420.0

@@ -11,11 +11,11 @@ from msgspec import to_builtins
 from open_data_contract_standard.model import OpenDataContractStandard
 
 from headwater.common.errors import NotKnown
-from headwater.governance.contracts.contract_breaks import Break, broken_promises, missing
-from headwater.governance.contracts.observed_answers import ObservedAnswers
-from headwater.governance.contracts.odcs_document import document_of
-from headwater.governance.contracts.odcs_text import yaml_of
+from headwater.governance.contracts.breaks import Break, broken_promises, missing
+from headwater.governance.contracts.checking import ObservedAnswers
+from headwater.governance.contracts.odcs import document_of
 from headwater.governance.contracts.promise import Promise, read_promises
+from headwater.governance.yaml_text import yaml_of
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.operations.runtime.index import open_view_opener
 from headwater.questions import declared

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from headwater.sinks.contract.sink_options import Options, SecretResolver
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
-from headwater.sinks.targets.openlineage_target import OpenLineageOptions, OpenLineageTarget
-from headwater.sinks.targets.openlineage_target import open_target as open_sound
+from headwater.sinks.contract.options import Options, SecretResolver
+from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent
+from headwater.sinks.targets.openlineage import OpenLineageOptions, OpenLineageTarget
+from headwater.sinks.targets.openlineage import open_target as open_sound
 
 
 class FailingOptions(OpenLineageOptions):

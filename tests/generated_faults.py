@@ -16,7 +16,7 @@ from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
-from headwater.lake.lake_maintenance import check_files
+from headwater.lake.maintenance import check_files
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.runtime.event_log import open_log
 from headwater.operations.runtime.storage import open_claims

@@ -15,12 +15,12 @@ from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.runtime.storage import open_bronze
-from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_options import Sink
-from headwater.sinks.contract.sink_shape import Payload, SinkEvent, unchanged_payloads
+from headwater.sinks.connecting.secrets import Secrets
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import Payload, SinkEvent, unchanged_payloads
 from headwater.sinks.contract.sinks_file import read_sinks
-from headwater.sinks.running.sink_ledger import SinkLedger
-from headwater.sinks.running.sink_runner import SinkRunner
+from headwater.sinks.running.ledger import SinkLedger
+from headwater.sinks.running.runner import SinkRunner
 from tests.made_events import body, run_event
 from tests.parsing import World
 from tests.samples import EVENTS

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from headwater.common.errors import WrongSetting
 from headwater.common.failpoints import VARIABLE
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.lake_maintenance import compact
+from headwater.lake.maintenance import compact
 from headwater.lineage.names.dataset_name import Name
 from headwater.operations.backup import MANIFEST, UNFINISHED, back_up
 from headwater.operations.restore import restore

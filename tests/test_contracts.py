@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.contracts.observed_answers import ObservedAnswers
+from headwater.governance.contracts.checking import ObservedAnswers
 from headwater.governance.contracts.policies import read_policies
 from headwater.governance.contracts.promise import Promise, PromisedColumn, read_promises
 from headwater.index.reading.view_opener import ViewOpener

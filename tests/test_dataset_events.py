@@ -8,8 +8,8 @@ from msgspec import to_builtins
 
 from headwater.cli import lineage, mcp_answers
 from headwater.common.paging import ListPage
-from headwater.governance.planning.plan_findings import _unproven
-from headwater.governance.planning.planned_schema import PlannedChange
+from headwater.governance.planning.findings import _unproven
+from headwater.governance.planning.schema import PlannedChange
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import as_it_is
 from headwater.questions.answers.lineage_answers import Reach

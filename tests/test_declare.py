@@ -11,8 +11,7 @@ import yaml
 from headwater.common.errors import WrongSetting
 from headwater.events.validation import validate_event
 from headwater.governance.declarations.declaration import Declaration, resolve_declaration
-from headwater.governance.declarations.declaration_file import read_declaration_file
-from headwater.governance.declarations.declaration_ledger import (
+from headwater.governance.declarations.events import (
     FACET,
     ActiveDeclaration,
     active_declarations,
@@ -20,9 +19,10 @@ from headwater.governance.declarations.declaration_ledger import (
     events_to_declare,
     events_to_withdraw,
 )
-from headwater.governance.declarations.powerbi.dax_references import UsedColumn, dax_references, only_counted
-from headwater.governance.declarations.powerbi.m_navigation import table_source
-from headwater.governance.declarations.powerbi.powerbi_files import read_powerbi
+from headwater.governance.declarations.file import read_declaration_file
+from headwater.governance.declarations.powerbi.dax import UsedColumn, dax_references, only_counted
+from headwater.governance.declarations.powerbi.declaration import read_powerbi
+from headwater.governance.declarations.powerbi.m_expressions import table_source
 from tests.commanding import commanded
 from tests.parsing import World
 from tests.shop import EVENTS, bodies

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from headwater.common.errors import NotKnown, WrongQuestion
-from headwater.governance.contracts.check_reports import CheckedFile, junit_text, line_of
-from headwater.governance.contracts.contract_breaks import Break
-from headwater.governance.planning.plan_findings import AffectedColumn, plan_findings
-from headwater.governance.planning.plan_markdown import change_text, column_text
-from headwater.governance.planning.planned_schema import PlannedChange, PresentTable
-from headwater.governance.planning.present_tables import PresentTables
+from headwater.governance.contracts.breaks import Break
+from headwater.governance.contracts.reports import CheckedFile, junit_text, line_of
+from headwater.governance.planning.findings import AffectedColumn, plan_findings
+from headwater.governance.planning.markdown import change_text, column_text
+from headwater.governance.planning.schema import PlannedChange, PresentTable, PresentTables
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_retention import delete_old_events
-from headwater.lake.lake_maintenance import check_files, check_reported, compact, vacuum
+from headwater.lake.maintenance import check_files, check_reported, compact, vacuum
 from tests.parsing import World, event
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from headwater.intake.event_log.segments import remove_segment
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.lake_maintenance import compact
+from headwater.lake.maintenance import compact
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.erasure.request import ForgetRequest
 from headwater.operations.erasure.search import NameTarget, TextTarget

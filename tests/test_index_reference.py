@@ -19,9 +19,8 @@ from headwater.common.errors import NotKnown
 from headwater.common.paging import ListPage
 from headwater.events.position import Source
 from headwater.events.times import iso
-from headwater.governance.planning.plan_findings import plan_findings
-from headwater.governance.planning.planned_schema import PlannedChange, PresentTable
-from headwater.governance.planning.present_tables import PresentTables
+from headwater.governance.planning.findings import plan_findings
+from headwater.governance.planning.schema import PlannedChange, PresentTable, PresentTables
 from headwater.index.home import IndexHome
 from headwater.index.reading.dataset_readers import unlisted_by_readers
 from headwater.index.reading.jobs import original_names

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.maintenance import compact, vacuum
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import load_settings
 from tests.azurite import ACCOUNT_KEY, FAULTS, KEY, PATIENT, Storage, one_line

@@ -13,7 +13,7 @@ import pytest
 from headwater.common.errors import GiveUp, LakeUnavailable, LogUnavailable, Retry, WrongSetting
 from headwater.intake.event_log import Claims
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.maintenance import compact, vacuum
 from headwater.lake.object_store import ObjectStore
 from headwater.operations.runtime.storage import CONDITIONAL_PUT, STORAGE_OPTIONS, check_conditional_writes, open_claims
 from headwater.operations.settings import load_settings

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import ROW_GROUP, LakeTable
-from headwater.lake.lake_maintenance import compact, small_files, vacuum
+from headwater.lake.maintenance import compact, small_files, vacuum
 from headwater.lake.object_store import ObjectStore
 from headwater.operations.runtime.storage import open_bronze
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type

@@ -10,7 +10,7 @@ from threading import Barrier
 import pytest
 
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.lake_maintenance import compact
+from headwater.lake.maintenance import compact
 from headwater.tables import BRONZE, ListOf, Table
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World, event

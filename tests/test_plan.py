@@ -11,13 +11,11 @@ from headwater.api import routes
 from headwater.cli.answer_source import DataFolder
 from headwater.common.errors import WrongQuestion, WrongSetting
 from headwater.governance.planning.dbt_manifest import apply_manifest
-from headwater.governance.planning.listed_changes import apply_yaml
-from headwater.governance.planning.plan_findings import PlanFinding, plan_findings
-from headwater.governance.planning.plan_markdown import change_text, column_text, plan_markdown
-from headwater.governance.planning.planned_schema import PlannedChange, PlannedSchema, PresentTable
-from headwater.governance.planning.present_tables import PresentTables
-from headwater.governance.planning.promised_columns import read_promised_columns
+from headwater.governance.planning.findings import PlanFinding, plan_findings
+from headwater.governance.planning.markdown import change_text, column_text, plan_markdown
+from headwater.governance.planning.schema import PlannedChange, PlannedSchema, PresentTable, PresentTables
 from headwater.governance.planning.sql_changes import apply_sql
+from headwater.governance.planning.yaml_changes import apply_yaml, read_promised_columns
 from tests.commanding import commanded
 from tests.migration_statements import STATEMENTS
 from tests.migration_truth import COLUMNS, TRUTH

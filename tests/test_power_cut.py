@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from headwater.intake.event_log import RecordKind
 from headwater.lake.admin_log import open_admin_log
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.maintenance import compact, vacuum
 from headwater.lake.object_store import ObjectStore
 from headwater.operations.erasure.request import ForgetRequest
 from headwater.operations.runtime.index import open_view_opener
@@ -37,7 +37,7 @@ MAINTAIN = """
 import sys
 from pathlib import Path
 from tests.parsing import World
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.maintenance import compact, vacuum
 world = World(Path(sys.argv[1]))
 world.parser().step()
 compact(world.bronze)

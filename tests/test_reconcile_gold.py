@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headwater.governance.reconcile.finding_event import finding_event
-from headwater.governance.reconcile.histories.history_entry import HistorySpan
+from headwater.governance.reconcile.events import finding_event
+from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.questions.answers.report_answers import Finding, FindingKind
 from headwater.tables import RUN_HEALTH
 from tests.reconciling import run_events

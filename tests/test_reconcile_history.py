@@ -15,8 +15,8 @@ import pytest
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.governance.reconcile.histories import history_server
-from headwater.governance.reconcile.histories.history_api import HistoryApi
-from headwater.governance.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, deduplicate
+from headwater.governance.reconcile.histories.client import HistoryApi
+from headwater.governance.reconcile.histories.entry import HistoryEntry, HistoryPlace, HistorySpan, deduplicate
 from headwater.governance.reconcile.histories.history_registry import KINDS, TOKENS, read_history
 from tests.judged_server import Answered, Asked, JudgedServer
 

@@ -14,13 +14,13 @@ from deltalake import DeltaTable, write_deltalake
 from headwater.api import routes
 from headwater.cli.answer_source import open_answer_source
 from headwater.events.rows import LONGEST_RUN_FACETS
+from headwater.governance.reconcile.commit_join import WriteProof
 from headwater.governance.reconcile.comparison import request_reported, write_proofs
-from headwater.governance.reconcile.finding_event import proof_events
-from headwater.governance.reconcile.histories.history_entry import HistorySpan
-from headwater.governance.reconcile.joining.commit_join import WriteProof
-from headwater.governance.reconcile.joining.history_join import WaitTimes
-from headwater.governance.reconcile.joining.landed_runs import with_times
-from headwater.governance.reconcile.table_commits import committed_tables
+from headwater.governance.reconcile.delta_log import committed_tables
+from headwater.governance.reconcile.events import proof_events
+from headwater.governance.reconcile.histories.entry import HistorySpan
+from headwater.governance.reconcile.history_join import WaitTimes
+from headwater.governance.reconcile.run_index import with_times
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.report_answers import ReportedRun, ReportedRuns
 from tests.reconciling import OTHER, SPARK, Json, land, reconcile, run_events, stamp

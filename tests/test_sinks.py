@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from headwater.lake.bronze_follower import sources_ahead, sources_before
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.maintenance import compact, vacuum
 from headwater.operations.local.log_epochs import begin_epoch
-from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import parse_position, preview, redrive, reset, set_paused
+from headwater.sinks.operating.service import parse_position, preview_payloads, redrive_failures
 from headwater.sinks.running.delivery import MAX_BATCH_EVENTS
-from headwater.sinks.running.sink_runner import SinkRunner
+from headwater.sinks.running.runner import SinkRunner
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, runs, sink
@@ -156,10 +156,10 @@ def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: Si
 
     server.answer = refuse(bad, status=422)
     with closing(open_sink(out, Secrets(no_token, {}).reveal)) as target:
-        assert redrive(world.bronze, world.ledger, out, target) == {"delivered": 1, "refused": 1, "gone": 0}
+        assert redrive_failures(world.bronze, world.ledger, out, target) == {"delivered": 1, "refused": 1, "gone": 0}
         assert [*world.dead()] == [bad]
         server.answer = lambda _: Said()
-        assert redrive(world.bronze, world.ledger, out, target) == {"delivered": 1, "refused": 0, "gone": 0}
+        assert redrive_failures(world.bronze, world.ledger, out, target) == {"delivered": 1, "refused": 0, "gone": 0}
     assert (world.dead(), world.ledger.failure_count("out")) == ({}, 0)
     assert sorted(runs(server.taken)) == sorted(runs(made))
 
@@ -234,11 +234,11 @@ def test_a_paused_sink_stands_still_also_while_it_waits_for_its_target(world: Si
     server.answer = lambda _: Said(503, headers={"retry-after": "3000"})
     with world.running(sink(type="openlineage", url=server.url)) as runner:
         server.wait(lambda: len(server.asked) == 1)
-        set_paused(world.ledger, "out", is_paused=True)
+        world.ledger.set_paused("out", is_paused=True)
         eventually(lambda: runner.status.state == "paused")
         server.answer = lambda _: Said()
         asked = len(server.asked)
-        set_paused(world.ledger, "out", is_paused=False)
+        world.ledger.set_paused("out", is_paused=False)
         server.wait(lambda: len(server.taken) == 3)
         assert len(server.asked) == asked + 3
 
@@ -267,13 +267,13 @@ def test_a_reset_sink_sends_again_from_there_and_counts_go_on(world: SinkWorld, 
     out = sink(type="openlineage", url=server.url)
     world.settle(out)
     (source,) = sources_ahead(world.bronze, {})
-    reset(world.ledger, "out", parse_position(world.bronze, world.ledger, "out", f"{source.partition}:4"))
+    world.ledger.reset("out", parse_position(world.bronze, world.ledger, "out", f"{source.partition}:4"))
     world.settle(out)
     assert server.taken == made + made[4:]
-    reset(world.ledger, "out", sources_before(world.bronze, 0))
+    world.ledger.reset("out", sources_before(world.bronze, 0))
     world.settle(out)
     assert server.taken == made + made[4:] + made
-    reset(world.ledger, "out", sources_before(world.bronze, 1 << 60))
+    world.ledger.reset("out", sources_before(world.bronze, 1 << 60))
     world.settle(out)
     assert len(server.taken) == 14
     assert world.ledger.counts("out").delivered == 14
@@ -322,7 +322,7 @@ def test_a_preview_is_what_is_sent(world: SinkWorld, server: SinkServer) -> None
     world.store(*bodies(made))
     out = sink(type="openlineage", url=server.url)
     with closing(open_sink(out, Secrets(no_token, {}).reveal)) as target:
-        found = preview(world.bronze, target, runs(made)[1])
+        found = preview_payloads(world.bronze, target, runs(made)[1])
     assert [json.loads(item["payload"]) for item in found] == [made[1]]
     assert server.asked == []
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
 from tests.made_events import body
 from tests.sink_server import Asked, Said, sink_server

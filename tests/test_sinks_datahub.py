@@ -11,7 +11,7 @@ import pytest
 from headwater.common.errors import WrongSetting
 from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import preview, redrive, reset
+from headwater.sinks.operating.service import preview_payloads, redrive_failures
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.sink_server import Asked, Said, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, samples, sink, stored
@@ -510,7 +510,7 @@ def test_d10_runs_go_in_batches_each_with_all_that_the_lake_has_of_it(tmp_path: 
         found = json.loads(told["aspect"]["value"])
         assert [len(found[name]) for name in ("inputDatasetEdges", "outputDatasetEdges")] == [1, 1]
         before = posted(server)
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(out)
         again = posted(server)[len(before) :]
         key = lambda each: (each["entityUrn"], each["aspectName"], each["aspect"]["value"])  # noqa: E731
@@ -534,8 +534,8 @@ def test_a_run_that_is_refused_holds_no_other_one_up_and_goes_when_it_is_redrive
         assert world.dead() == {bad["run"]["runId"]: "status 422: no such thing"}
         server.answer, bronze = lambda _: Said(200), open_bronze(world.settings)
         with closing(open_sink(out, no_token)) as target:  # type: ignore[arg-type]
-            shown = preview(bronze, target, bad["run"]["runId"])
-            assert redrive(bronze, world.ledger, out, target)["delivered"] == 1
+            shown = preview_payloads(bronze, target, bad["run"]["runId"])
+            assert redrive_failures(bronze, world.ledger, out, target)["delivered"] == 1
         assert json.loads(shown[0]["payload"]) == server.taken[-1]["proposals"]
         assert "dataProcessInstanceInput" in {each["aspectName"] for each in server.taken[-1]["proposals"]}
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from headwater.sinks.operating.sink_operations import reset
 from tests.made_events import run_event
 from tests.samples import EVENTS
 from tests.sinking import SinkWorld, bodies, sink
@@ -112,7 +111,7 @@ def test_nothing_of_its_lineage_is_told_before_it_ends_and_every_cut_comes_to_th
         assert settle(world, *made[:cut]).edges() is None, cut
         ended = settle(world, *made[cut:])
         assert ended.edges() == ALL, cut
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         assert settle(world).last == ended.last
 
 

@@ -11,9 +11,8 @@ import fastavro
 import pytest
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.options import Sink
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import reset
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.kafka_broker import Broker
 from tests.sink_server import Asked, Said, eventually, sink_server
@@ -69,7 +68,7 @@ def test_azures_storage_holds_the_proposals_of_the_file_and_a_repeat_is_the_same
     out = sink(type="datahub", emitter="adls", every="10ms", **place)
     held = []
     for _ in range(2):
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(out, {"KEY": KEY})
         names = sorted(blob.name for blob in container.list_blobs())
         held.append({name: container.download_blob(name).readall() for name in names})
@@ -124,7 +123,7 @@ def test_proposals_stand_in_the_log_if_asked(tmp_path: Path, caplog: pytest.LogC
     world.store(*bodies([run(of_job={"sql": {"query": "SELECT 'password=hunter22'"}})]))
     world.settle(to_file(path))
     assert "urn:li:dataJob" not in caplog.text
-    reset(world.ledger, "out", {})
+    world.ledger.reset("out", {})
     options = {"file.filename": str(path), "log.mcps": True}
     world.settle(sink(type="datahub", emitter="file", every="10ms", **options))
     assert "urn:li:dataJob" in caplog.text

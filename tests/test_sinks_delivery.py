@@ -6,9 +6,16 @@ from itertools import pairwise
 import pytest
 
 from headwater.common.http_connection import retry_after
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, retry_all, unchanged_payloads
-from headwater.sinks.running.delivery import ATTEMPT_BYTES, MAX_TRIES, Delivery
-from headwater.sinks.running.retry_pace import CIRCUIT_OPEN_AFTER, MAX_RETRY_AFTER_S, MAX_WAIT_S, Pace
+from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, retry_all, unchanged_payloads
+from headwater.sinks.running.delivery import (
+    ATTEMPT_BYTES,
+    CIRCUIT_OPEN_AFTER,
+    MAX_RETRY_AFTER_S,
+    MAX_TRIES,
+    MAX_WAIT_S,
+    Delivery,
+    Pace,
+)
 from tests.sinking import payloads
 
 Answers = Callable[[list[str]], Outcome]

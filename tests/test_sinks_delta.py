@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from headwater.common.errors import WrongSetting
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import preview, reset
+from headwater.sinks.operating.service import preview_payloads
 from headwater.tables import SENT_RUNS
 from tests.azurite import KEY, Storage
 from tests.made_events import dataset_event, job_event, run_event
@@ -88,7 +88,7 @@ def test_what_is_delivered_again_is_there_once_and_a_late_event_adds_a_newer_row
     made = events(3)
     world.store(*bodies([*made, at(0)]))
     world.settle(delta(table))
-    reset(world.ledger, "out", {})
+    world.ledger.reset("out", {})
     world.store(*bodies(events(1)))
     world.settle(delta(table))
     assert len(keys(table)) == 5
@@ -115,7 +115,7 @@ def test_two_sinks_of_other_filters_write_one_table_without_losing_anything(tmp_
     made = [run_event(job={"namespace": "tests", "name": name}) for name in ("a", "b", "a", "b")]
     world.store(*bodies(made))
     for name in ("b", "a"):
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(delta(table, only={"jobs": [name]}))
     assert keys(table) == [event["run"]["runId"] for event in made]
 
@@ -143,7 +143,7 @@ def test_preview_shows_a_row(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path / "data")
     world.store(*bodies([at(0, outputs=[{"namespace": "n", "name": "o"}])]))
     with closing(open_sink(delta(tmp_path / "runs"), no_token)) as target:  # type: ignore[arg-type]
-        (shown,) = preview(world.bronze, target, RUN["runId"])
+        (shown,) = preview_payloads(world.bronze, target, RUN["runId"])
     assert json.loads(shown["payload"])["outputs"] == [{"namespace": "n", "name": "o"}]
 
 

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.item_support import support_for
+from headwater.sinks.connecting.secrets import Secrets
+from headwater.sinks.contract.support import support_for
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import redrive, reset
-from headwater.sinks.running.sink_runner import SinkRunner
+from headwater.sinks.operating.service import redrive_failures
+from headwater.sinks.running.runner import SinkRunner
 from headwater.sinks.targets.webhook.target import support_table
 from tests.made_events import body, run_event
 from tests.reference.small_events import CLEAR, HASHED, made, run
@@ -126,7 +126,7 @@ def test_a_column_is_told_once_when_it_becomes_readable_and_again_when_it_comes_
             server.wait(lambda: len(server.taken) == 1)
             looked(world, runner, door)
         world.settle(out, ENVIRONMENT)  # a restart
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(out, ENVIRONMENT)  # and history sent again
         (asked,) = server.asked
         (notice,) = server.taken
@@ -295,7 +295,7 @@ def test_a_refused_notice_is_a_dead_letter_and_is_redriven_while_the_column_is_e
         assert [row["reason"] for row in world.ledger.failures("out", 10)] == ["status 410: {}"]
         server.answer = lambda _: Said()
         with closing(open_sink(out, Secrets(no_token, ENVIRONMENT).reveal)) as target:
-            counted = redrive(world.bronze, world.ledger, out, target)
+            counted = redrive_failures(world.bronze, world.ledger, out, target)
         assert counted == {"delivered": 1, "refused": 0, "gone": 0}
     assert [each["data"]["dataset"] for each in server.taken] == [name[1]]
     assert world.ledger.failures("out", 10) == []

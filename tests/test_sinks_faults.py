@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import redrive
+from headwater.sinks.operating.service import redrive_failures
 from tests.sink_faults import FAULTS, faulty_server
 from tests.sink_server import eventually
 from tests.sinking import SinkWorld, bodies, events, no_token, runs, sink
@@ -34,7 +34,7 @@ def test_a_fault_holds_up_no_other_sink_and_loses_nothing(tmp_path: Path, name: 
         target = open_sink(repaired, no_token)  # type: ignore[arg-type]
         refused = len(world.dead())
         assert all("422" in reason for reason in world.dead().values())
-        assert redrive(world.bronze, world.ledger, repaired, target)["delivered"] == refused
+        assert redrive_failures(world.bronze, world.ledger, repaired, target)["delivered"] == refused
         target.close()
     assert {*runs(server.taken)} == {*runs(made)}
     assert world.dead() == {}

@@ -14,13 +14,13 @@ import pytest
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.http_connection import PersistentConnection
-from headwater.sinks.connecting.bounded_calls import BoundedCalls
-from headwater.sinks.connecting.http_post import Poster
+from headwater.sinks.connecting.blob_folder import BlobFolder
+from headwater.sinks.connecting.folders import BoundedCalls
+from headwater.sinks.connecting.http import Poster
+from headwater.sinks.connecting.s3_folder import S3Folder
 from headwater.sinks.contract.error_isolation import convert_guarded, deliver_guarded, event_position
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.targets.blob_folder import BlobFolder
-from headwater.sinks.targets.s3_folder import S3Folder
 from tests.sink_server import Asked, Said, eventually, sink_server
 from tests.sinking import payloads, sink
 

@@ -16,20 +16,18 @@ from headwater.common.errors import InvalidEvent
 from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.governance.reconcile.finding_event import finding_event
-from headwater.governance.reconcile.histories.history_entry import HistorySpan
+from headwater.governance.reconcile.events import finding_event
+from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.lake.schema_changes import SchemaChange
 from headwater.operations.local.health import COMPARED, FindingMeter
 from headwater.operations.runtime.storage import open_bronze
 from headwater.questions.answers.report_answers import Finding
-from headwater.sinks.contract.item_support import DEEP, LONG_TEXT, MANY, ItemSupport, support_for
-from headwater.sinks.contract.sink_options import Sink
-from headwater.sinks.contract.sink_shape import SinkEvent, Target, run_of
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import SinkEvent, Target, run_of
+from headwater.sinks.contract.support import DEEP, LONG_TEXT, MANY, ItemSupport, support_for
 from headwater.sinks.contract.target_registry import TARGETS, open_sink, target_module
-from headwater.sinks.losses.reported_items import leaves, reported_items
-from headwater.sinks.losses.sink_loss_report import LossSelection, loss_report
-from headwater.sinks.losses.sink_losses import losses_of
-from headwater.sinks.merging.earlier_events import ConvertsSchemaChanges
+from headwater.sinks.losses import LossSelection, leaves, loss_report, losses_of, reported_items
+from headwater.sinks.merging.payloads import ConvertsSchemaChanges
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.samples import EVENTS, sample_lines
 from tests.sinking import SinkWorld, bodies, sink

@@ -13,13 +13,13 @@ from headwater.cli.sinks import app
 from headwater.common.errors import WrongQuestion, WrongSetting
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.runtime.storage import open_bronze
-from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.connecting.secrets import Secrets
+from headwater.sinks.contract.options import Sink
 from headwater.sinks.contract.sinks_file import read_sinks
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import preview, redrive, reset
-from headwater.sinks.running.sink_feed import SinkFeed
-from headwater.sinks.targets.purview.entity_types import type_definitions
+from headwater.sinks.operating.service import preview_payloads, redrive_failures
+from headwater.sinks.running.feed import SinkFeed
+from headwater.sinks.targets.purview.atlas import type_definitions
 from headwater.sinks.targets.purview.names import QualifiedNames
 from headwater.sinks.targets.purview.target import qualified_names
 from tests.atlas_golden import GOLDEN
@@ -280,7 +280,7 @@ def test_what_a_run_said_before_counts_in_the_batch_and_from_the_lake(tmp_path: 
         world.settle(out, SECRET)  # another runner, which remembers nothing
         assert ([f"{ADLS}/c"], [f"{ADLS}/d"]) in [(inputs, outputs) for inputs, outputs, _ in lineages(atlas)]
         with closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
-            shown = preview(open_bronze(world.settings), target, late["run"]["runId"])
+            shown = preview_payloads(open_bronze(world.settings), target, late["run"]["runId"])
     assert [each["payload"].count("/processes/") for each in shown] == [0, 1]
 
 
@@ -461,7 +461,7 @@ def test_an_unknown_type_is_a_dead_letter_alone_and_redriven_once_there(tmp_path
         assert len(lineages(atlas)) == 2
         atlas.types["azure_data_explorer_table"] = set()
         with closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
-            found = redrive(open_bronze(world.settings), world.ledger, out, target)
+            found = redrive_failures(open_bronze(world.settings), world.ledger, out, target)
         assert found == {"delivered": 1, "refused": 0, "gone": 0}
         assert len(lineages(atlas)) == 3
 
@@ -477,7 +477,7 @@ def test_loss_1_what_a_filter_keeps_back_is_counted_and_stays_in_the_lake(
         world.settle(purview(server.url, only={"states": ["COMPLETE"]}), SECRET)
         assert jobs(atlas) == {"openlineage://tests/job": "COMPLETE"}
         assert world.ledger.counts("out") == (1, 0, 1)
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(out, SECRET)
         assert world.ledger.counts("out").delivered == 3
 
@@ -703,7 +703,7 @@ def test_what_real_producers_sent_is_taken_whole(tmp_path: Path, file: str) -> N
     with account() as (atlas, _, out):
         world.settle(out, SECRET)
         first = {key: dict(value) for key, value in atlas.entities.items()}
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(out, SECRET)
         assert atlas.entities == first
         assert jobs(atlas)

@@ -9,11 +9,10 @@ import pytest
 
 from headwater.common.errors import WrongSetting
 from headwater.operations.runtime.storage import open_bronze
-from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.contract.sinks_file import read_sinks
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import reset
-from headwater.sinks.running.sink_feed import SinkFeed
+from headwater.sinks.running.feed import SinkFeed
 from tests.atlas_golden import GOLDEN
 from tests.atlas_server import ATLAS, Atlas
 from tests.made_events import body, dataset_event, run_event
@@ -122,7 +121,7 @@ def test_saying_it_again_changes_nothing_and_another_schema_what_is_other(tmp_pa
         world.store(written(orders(), minute=3))  # it says nothing of columns
         world.settle(out, SECRET)
         assert changes(atlas) == (5, 1)
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(out, SECRET)
         assert [*names(atlas).values()] == ["id", "stays", "new"]
         assert changes(atlas) == (5, 1)

@@ -15,8 +15,8 @@ from headwater.lake.bronze_follower import sources_ahead
 from headwater.lake.event_order import EventList, OrderedPlace, Selection
 from headwater.operations.runtime.sinks import open_replay
 from headwater.operations.runtime.storage import open_bronze
+from headwater.sinks.operating.replay import Replay
 from headwater.sinks.operating.replay_span import ReplaySpan
-from headwater.sinks.operating.sink_replay import Replay
 from tests.lake_check import rows
 from tests.made_events import run_event
 from tests.running import Running, headwater, started

@@ -16,9 +16,9 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
-from headwater.sinks.contract.sink_shape import SinkEvent, run_of
+from headwater.sinks.contract.shape import SinkEvent, run_of
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import preview
+from headwater.sinks.operating.service import preview_payloads
 from tests.made_events import body, job_event, run_event
 from tests.sink_server import sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, samples, sink, stored
@@ -197,7 +197,7 @@ def test_an_end_in_a_later_batch_brings_what_came_before_and_late_events_send_th
         again = server.taken[-1]
         assert (again["eventType"], len(again["outputs"]), len(server.taken)) == ("COMPLETE", 2, 4)
         with closing(open_sink(out, no_token)) as target:  # type: ignore[arg-type]
-            (shown,) = preview(world.bronze, target, RUN["runId"])
+            (shown,) = preview_payloads(world.bronze, target, RUN["runId"])
         assert json.loads(shown["payload"]) == again
 
 

@@ -11,9 +11,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import reset
 from tests.s3_server import REGION, S3Server
 from tests.sink_server import eventually
 from tests.sinking import SinkWorld, bodies, events, no_token, payloads, sink
@@ -89,7 +88,7 @@ def test_datahubs_proposals_lie_in_files_of_a_bucket_and_a_repeat_is_the_same_fi
     }  # fmt: skip
     here = sink(type="datahub", emitter="file", every="10ms", **{"file.filename": str(tmp_path / "all.json")})
     world.settle(here)
-    reset(world.ledger, "out", {})
+    world.ledger.reset("out", {})
     out = sink(type="datahub", emitter="s3", every="10ms", **told)
     world.settle(out, KNOWN)
     files = s3.files(bucket)
@@ -97,7 +96,7 @@ def test_datahubs_proposals_lie_in_files_of_a_bucket_and_a_repeat_is_the_same_fi
     found = [each for _, text in sorted(files.items()) for each in json.loads(text)]
     assert found == json.loads((tmp_path / "all.json").read_text())
     assert found
-    reset(world.ledger, "out", {})
+    world.ledger.reset("out", {})
     world.settle(out, KNOWN)
     assert s3.files(bucket) == files
     with pytest.raises(WrongSetting, match=r"needs s3\.bucket"):
@@ -117,7 +116,7 @@ def test_a_delta_table_that_two_sinks_write_at_once_has_every_run_once(tmp_path:
     for thread in threads:
         thread.join()
     for world in worlds:
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(out, KNOWN)
     table = DeltaTable(out.options.table, storage_options=options | {"aws_secret_access_key": SECRET})  # type: ignore[attr-defined]
     rows = table.to_pyarrow_table().column("run_id").to_pylist()

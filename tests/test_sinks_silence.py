@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_shape import CLOCK
+from headwater.sinks.connecting.secrets import Secrets
+from headwater.sinks.contract.shape import CLOCK
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.merging.silence import MAX_PAYLOADS
-from headwater.sinks.operating.sink_operations import redrive
+from headwater.sinks.operating.service import redrive_failures
+from headwater.sinks.running.silence import MAX_PAYLOADS
 from tests.made_events import body, run_event
 from tests.sink_server import Said, SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, runs, sink
@@ -125,7 +125,7 @@ def test_a_notice_that_is_refused_is_kept_with_its_moment_and_redriven(tmp_path:
         out, refused = hook(server), server.asked[0].events
         server.answer = lambda _: Said()
         with closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
-            assert redrive(world.bronze, world.ledger, out, target)["delivered"] == 1
+            assert redrive_failures(world.bronze, world.ledger, out, target)["delivered"] == 1
         assert (server.taken, world.dead()) == (refused, {})
 
 

@@ -14,10 +14,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.operations.runtime.storage import open_bronze
-from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_options import SecretLocation
+from headwater.sinks.connecting.secrets import Secrets
+from headwater.sinks.contract.options import SecretLocation
 from headwater.sinks.contract.target_registry import TARGETS, open_sink
-from headwater.sinks.operating.sink_operations import list_sinks, reset
+from headwater.sinks.operating.service import sink_states
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.made_events import job_event, run_event
@@ -83,7 +83,7 @@ def test_a_folder_in_azures_storage_holds_the_same_files_and_is_waited_for(tmp_p
         fault.wait_met()
         eventually(lambda: "throttles" in (runner.status.trouble or ""))
         assert KEY not in str(runner.status)
-    reset(world.ledger, "out", {})
+    world.ledger.reset("out", {})
     world.settle(out, known)
     names = sorted(blob.name for blob in container.list_blobs())
     assert all(re.fullmatch(r"lineage/events/\d{4}-\d\d-\d\d/[^/]+\.ndjson", name) for name in names)
@@ -135,10 +135,10 @@ def test_marquez_gets_a_runs_end_again_behind_an_event_that_reopens_it(tmp_path:
         world.store(*bodies([reopening]))  # a retry of the producer, which the lake recognises
         world.settle(out)
         assert server.taken == [end, reopening, end, going_on]
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(out)
         assert marquez_states(server.taken) == {end["run"]["runId"]: "FAILED", going_on["run"]["runId"]: "RUNNING"}
-        reset(world.ledger, "out", {})
+        world.ledger.reset("out", {})
         world.settle(some)
         assert end not in filtered.taken
     assert world.ledger.failure_count("out") == 0
@@ -161,7 +161,7 @@ def test_a_target_that_takes_a_request_and_never_answers_is_not_caught_up(tmp_pa
             assert asked.wait(60)
             assert runner.status.state == "delivering"
             told = {"out": {"state": "caught up", "trouble": None, "next_try_us": None}}
-            (row,) = list_sinks({"out": "openlineage"}, open_bronze(world.settings), world.ledger, told, 1)
+            (row,) = sink_states({"out": "openlineage"}, open_bronze(world.settings), world.ledger, told, 1)
             assert (row["state"], row["behind"]["events"]) == ("delivering", 3)
             answer.set()
             eventually(lambda: runner.status.state == "caught up")

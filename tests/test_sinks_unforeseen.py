@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.connecting.secrets import Secrets
+from headwater.sinks.contract.options import Sink
 from headwater.sinks.contract.target_registry import TARGETS, open_sink
-from headwater.sinks.operating.sink_operations import preview, redrive
+from headwater.sinks.operating.service import preview_payloads, redrive_failures
 from tests.made_events import run_event
 from tests.sink_server import SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, no_token, runs, sink
@@ -99,8 +99,8 @@ def test_redriven_and_previewed_it_stays_what_it_is_without_its_secret(tmp_path:
         out = failing_sink(server)
         world.settle(out, KEY)
         with closing(open_sink(out, secrets.reveal)) as target:
-            outcome = redrive(world.bronze, world.ledger, out, target, mask_secrets=secrets.mask)
-            shown = preview(world.bronze, target, runs(sent)[1], secrets.mask)
+            outcome = redrive_failures(world.bronze, world.ledger, out, target, mask_secrets=secrets.mask)
+            shown = preview_payloads(world.bronze, target, runs(sent)[1], secrets.mask)
     assert outcome == {"delivered": 0, "refused": 3, "gone": 0}
     assert "KeyError" in shown[0]["unfit"]
     assert KEY["FAILING_KEY"] not in json.dumps(shown)

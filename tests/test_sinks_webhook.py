@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.reconcile.finding_event import finding_event
-from headwater.governance.reconcile.histories.history_entry import HistorySpan
+from headwater.governance.reconcile.events import finding_event
+from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.questions.answers.report_answers import Finding
-from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import preview
-from headwater.sinks.targets.webhook.signing import sign_notices
+from headwater.sinks.operating.service import preview_payloads
+from headwater.sinks.targets.webhook.target import sign_notices
 from tests.made_events import body, dataset_event, run_event
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, sink
@@ -167,7 +167,7 @@ def test_only_what_is_wanted_is_told_and_preview_shows_it(tmp_path: Path) -> Non
     found = told(world, *made, notices=["schema.changed"])
     assert [each["type"] for each in found] == ["schema.changed"]
     with closing(open_sink(hook("http://127.0.0.1:1"), Secrets(no_token, ENVIRONMENT).reveal)) as target:
-        (shown,) = preview(world.bronze, target, made[1]["run"]["runId"])
+        (shown,) = preview_payloads(world.bronze, target, made[1]["run"]["runId"])
     assert json.loads(shown["payload"]) == found[0]
 
 

@@ -28,7 +28,7 @@ from headwater.tables import (
     UNUSED_COLUMNS,
     Table,
 )
-from headwater.tables.bronze_layer import REMOVED_BEFORE
+from headwater.tables.bronze import REMOVED_BEFORE
 from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER
 from tests.passed_lake import LATER_RECURRING, RECURRING, RECURS, PassedLake
 from tests.rule_cases import events as made

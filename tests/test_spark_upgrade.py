@@ -10,7 +10,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from pyspark.sql import SparkSession
 
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.generations import generation_in_force
+from headwater.lake.gold_pass import generation_in_force
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.walks.column_verdicts import NO_READER, UNUSED
 from headwater.spark.bronze.bronze_writer import SparkBronze
@@ -19,7 +19,7 @@ from headwater.spark.layer_generations import current
 from headwater.spark.notebook.notebook_questions import Questions
 from headwater.spark.refresh import refresh
 from headwater.tables import BRONZE, COLUMN_EDGES, EVENTS, RUNS, UNUSED_COLUMNS, Table
-from headwater.tables.bronze_layer import REMOVED_BEFORE
+from headwater.tables.bronze import REMOVED_BEFORE
 from tests import spark_driver
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World

@@ -15,7 +15,7 @@ from headwater.api import routes
 from headwater.cli.mcp_server import AgentTools
 from headwater.cli.server_client import ServerClient
 from headwater.common.errors import HeadwaterError
-from headwater.governance.planning.present_tables import PresentTables
+from headwater.governance.planning.schema import PresentTables
 from headwater.questions import declared
 from tests.commanding import commanded
 from tests.reference.small_events import Named, run, with_schema

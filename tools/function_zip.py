@@ -36,7 +36,7 @@ SHIPPED = (
     "headwater/auth/*.py",
     "headwater/common/*.py",
     "headwater/events/*.py",
-    "headwater/governance/__init__.py",
+    "headwater/governance/*.py",
     "headwater/governance/contracts/*.py",
     "headwater/index/**/*.py",
     "headwater/intake/**/*.py",
@@ -58,7 +58,7 @@ SHIPPED = (
 LEFT_OUT = (
     "headwater/intake/event_log/kafka_log.py",  # the app speaks AMQP
     "headwater/intake/event_log/kafka_[cfir]*.py",
-    "headwater/sinks/operating/sink_replay.py",  # a command's
+    "headwater/sinks/operating/replay.py",  # a command's
     "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
     "headwater/events/problems.py",
     "headwater/events/validation.py",

@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from headwater.lake.bronze_retention import delete_old_events
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.maintenance import compact, vacuum
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import Settings
 

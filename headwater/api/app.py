@@ -44,7 +44,7 @@ from headwater.questions.answers.list_answers import RejectedEvents
 from headwater.questions.declaring import Question
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.sink_service import SinkService
+    from headwater.sinks.operating.service import SinkService
 
 ResendEvents = Callable[[Sequence[bytes], Mapping[str, str], Caller], Awaitable[Sequence[str | None]]]
 """Accepts bodies on behalf of an authenticated caller. Returns None, or the reason of the refusal, for each body."""

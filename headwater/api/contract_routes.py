@@ -10,12 +10,17 @@ from msgspec import to_builtins
 
 from headwater.common.errors import GiveUp
 from headwater.common.paging import ListPage, RowOrder
-from headwater.governance.contracts.check_reports import CheckedFile
-from headwater.governance.contracts.checking import check_contract, check_policies, policy_files
-from headwater.governance.contracts.contract_files import contract_paths, read_contract
-from headwater.governance.contracts.observed_answers import ObservedAnswers
-from headwater.governance.contracts.odcs_document import document_of
-from headwater.governance.contracts.odcs_text import yaml_of
+from headwater.governance.contracts.checking import (
+    ObservedAnswers,
+    check_contract,
+    check_policies,
+    contract_paths,
+    policy_files,
+    read_contract,
+)
+from headwater.governance.contracts.odcs import document_of
+from headwater.governance.contracts.reports import CheckedFile
+from headwater.governance.yaml_text import yaml_of
 from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, ListAnswer, Time
 from headwater.questions.declared import QuestionSources

@@ -14,7 +14,7 @@ from headwater.questions.declaring import Help, question
 from headwater.questions.moments import Microseconds
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.sink_service import SinkService
+    from headwater.sinks.operating.service import SinkService
 
 
 class SinkLag(AnswerStruct):
@@ -184,7 +184,7 @@ def losses(
     limit: p.Listed = 1_000,
 ) -> SinkLosses:  # fmt: skip
     """List information that the target of a sink cannot store, for a run or for the newest events that it forwards."""
-    from headwater.sinks.losses.sink_loss_report import LossSelection  # noqa: PLC0415 - only this answer loads sink targets
+    from headwater.sinks.losses import LossSelection  # noqa: PLC0415 - only this answer loads sink targets
 
     found = sources.sinks.losses(sink, LossSelection(run, since, until, limit))
     return msgspec.convert(found, SinkLosses)

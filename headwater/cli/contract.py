@@ -17,14 +17,19 @@ from headwater.cli.printing import CSV, show, table
 from headwater.cli.question_commands import option
 from headwater.cli.text_format import escape
 from headwater.common.errors import WrongQuestion, WrongSetting
-from headwater.governance.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
-from headwater.governance.contracts.checking import check_contract, check_policies, policy_files
-from headwater.governance.contracts.contract_breaks import Break
-from headwater.governance.contracts.contract_files import contract_paths, read_contract
-from headwater.governance.contracts.contract_versions import contract_changes, next_version
-from headwater.governance.contracts.observed_answers import ObservedAnswers
-from headwater.governance.contracts.odcs_document import document_of
-from headwater.governance.contracts.odcs_text import read_yaml, yaml_of
+from headwater.governance.contracts.breaks import Break
+from headwater.governance.contracts.changes import contract_changes, next_version
+from headwater.governance.contracts.checking import (
+    ObservedAnswers,
+    check_contract,
+    check_policies,
+    contract_paths,
+    policy_files,
+    read_contract,
+)
+from headwater.governance.contracts.odcs import document_of
+from headwater.governance.contracts.reports import CheckedFile, junit_text, line_of, sarif_text
+from headwater.governance.yaml_text import read_yaml, yaml_of
 from headwater.questions.answers.contract_answers import ContractFacts
 from headwater.questions.declared.contract_questions import contract
 

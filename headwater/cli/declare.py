@@ -22,8 +22,8 @@ from headwater.questions import declared
 
 if TYPE_CHECKING:
     from headwater.governance.declarations.declaration import Declaration
-    from headwater.governance.declarations.declaration_file import DeclarationFile
-    from headwater.governance.declarations.declaration_ledger import ActiveDeclaration
+    from headwater.governance.declarations.events import ActiveDeclaration
+    from headwater.governance.declarations.file import DeclarationFile
 
 
 app = typer.Typer()
@@ -63,11 +63,7 @@ def declare(
     as_json: Json = False,
 ) -> None:
     """Declare lineage that no producer reports. Sends only what changed. Without files, list the declarations."""
-    from headwater.governance.declarations.declaration_ledger import (
-        check_conflicts,
-        events_to_declare,
-        events_to_withdraw,
-    )
+    from headwater.governance.declarations.events import check_conflicts, events_to_declare, events_to_withdraw
     from headwater.index.api_changes import now_text
 
     wanted = _read_declarations(paths or [], prune=prune, powerbi=(workspace, model) if from_powerbi else None)
@@ -109,10 +105,10 @@ def _read_declarations(
     paths: Sequence[Path], *, prune: bool, powerbi: tuple[str | None, str | None] | None
 ) -> list[GivenDeclaration]:
     from headwater.governance.declarations.declaration import resolve_declaration
-    from headwater.governance.declarations.declaration_file import read_declaration_file
+    from headwater.governance.declarations.file import read_declaration_file
 
     if powerbi is not None:
-        from headwater.governance.declarations.powerbi.powerbi_files import read_powerbi
+        from headwater.governance.declarations.powerbi.declaration import read_powerbi
 
         read = [(str(path), _read(path)) for each in paths for path in _files(each, (".json", ".csv"))]
         return [
@@ -164,7 +160,7 @@ def _to_withdraw(
 
 def _current_declarations(source: AnswerSource) -> "dict[str, ActiveDeclaration]":
     """Return the declarations in force, by name."""
-    from headwater.governance.declarations.declaration_ledger import FACET, active_declarations
+    from headwater.governance.declarations.events import FACET, active_declarations
 
     items: list[Any] = []
     asked = {"entity": "job", "name": FACET, "limit": "1000"}

@@ -77,7 +77,7 @@ Schema = Annotated[
 
 def lake_shortcuts(settings: Settings, schema: str | None) -> "tuple[ShortcutPlace, list[Shortcut]]":
     """Return the location of the lake and the shortcuts to it. Warns about layers that do not exist yet."""
-    from headwater.lake.generations import generation_in_force
+    from headwater.lake.gold_pass import generation_in_force
     from headwater.operations.fabric.shortcuts import LAYERS, shortcut_place, shortcuts
     from headwater.operations.runtime.storage import lake_place
 
@@ -208,7 +208,7 @@ def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> d
     """Return the values of `parameter.yml` that Fabric cannot provide."""
     from headwater.intake.event_log.azure_log_lines import silence_sdk
     from headwater.operations.runtime.sinks import open_secrets
-    from headwater.sinks.contract.sink_options import SecretLocation
+    from headwater.sinks.contract.options import SecretLocation
 
     key = os.environ.get(WRITE_KEY)
     if not key:

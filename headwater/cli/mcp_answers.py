@@ -370,7 +370,7 @@ def first_three(names: Iterable[str]) -> str:
 
 
 def omitted_note(count: int, one: str, many: str, hint: str, *, at_least: bool = False) -> str | None:
-    """Return a sentence about the omitted items, None if nothing is omitted. hint: how to get them."""
+    """Return a sentence about the omitted items, None if all items are included. hint: how to get them."""
     if count <= 0:
         return f"There may be more. {hint}" if at_least else None
     return f"{'at least ' if at_least else ''}{count} more {one if count == 1 else many}. {hint}".strip()

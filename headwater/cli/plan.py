@@ -17,7 +17,7 @@ from headwater.cli.printing import show, table
 from headwater.common.errors import WrongSetting
 
 if TYPE_CHECKING:
-    from headwater.governance.planning.planned_schema import PlannedSchema
+    from headwater.governance.planning.schema import PlannedSchema
 
 
 app = typer.Typer()
@@ -65,11 +65,10 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Predict what a change breaks: downstream columns, jobs, consumers, contracts. Exits with 1 if anything breaks."""
-    from headwater.governance.planning.plan_findings import plan_findings
-    from headwater.governance.planning.plan_markdown import plan_markdown
-    from headwater.governance.planning.planned_schema import PlannedSchema
-    from headwater.governance.planning.present_tables import PresentTables
-    from headwater.governance.planning.promised_columns import read_promised_columns
+    from headwater.governance.planning.findings import plan_findings
+    from headwater.governance.planning.markdown import plan_markdown
+    from headwater.governance.planning.schema import PlannedSchema, PresentTables
+    from headwater.governance.planning.yaml_changes import read_promised_columns
 
     questions = {each.path: each for each in routes.ROUTES}
     with open_answer_source(server, key, data) as source:
@@ -105,8 +104,8 @@ def plan(
 def _apply_change(change: str, dialect: str | None, schema: "PlannedSchema") -> str | None:
     """Apply the changes of a file or statement to a schema. Returns the SQL dialect, None for YAML."""
     from headwater.governance.planning.dbt_manifest import apply_manifest, dialect_of, is_manifest
-    from headwater.governance.planning.listed_changes import apply_yaml
     from headwater.governance.planning.sql_changes import DIALECTS, apply_sql
+    from headwater.governance.planning.yaml_changes import apply_yaml
 
     if dialect is not None and dialect not in DIALECTS:
         raise WrongSetting(f"--dialect {dialect!r} is not known. Write one of {', '.join(DIALECTS)}.")
@@ -149,7 +148,7 @@ def _title(counts: Counter[str], unread: int) -> str:
 
 
 def _row(finding: Any) -> dict[str, Any]:
-    from headwater.governance.planning.plan_markdown import change_text, column_text
+    from headwater.governance.planning.markdown import change_text, column_text
 
     return {
         "outcome": finding.outcome,

@@ -18,8 +18,8 @@ from headwater.cli.printing import show, table
 from headwater.common.durations import seconds
 from headwater.common.errors import WrongSetting
 from headwater.governance.reconcile.comparison import Ask, dataset_of, findings, request_reported, write_proofs
-from headwater.governance.reconcile.finding_event import finding_event, proof_events
-from headwater.governance.reconcile.histories.history_entry import HistorySpan, deduplicate
+from headwater.governance.reconcile.events import finding_event, proof_events
+from headwater.governance.reconcile.histories.entry import HistorySpan, deduplicate
 from headwater.operations.runtime.storage import remote_options
 from headwater.operations.settings import Settings, load_settings
 from headwater.questions import parameters as p
@@ -73,9 +73,9 @@ def reconcile(
     as_json: Json = False,
 ) -> None:
     """Compare job history and Delta commits with the received runs. Exits with 1 if any of them reported no lineage."""
+    from headwater.governance.reconcile.delta_log import committed_tables
     from headwater.governance.reconcile.histories.history_registry import read_history
-    from headwater.governance.reconcile.joining.history_join import WaitTimes
-    from headwater.governance.reconcile.table_commits import committed_tables
+    from headwater.governance.reconcile.history_join import WaitTimes
 
     if not history and not tables:
         raise WrongSetting(

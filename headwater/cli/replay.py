@@ -15,7 +15,7 @@ from headwater.questions import parameters as p
 from headwater.questions.declaring import read_as
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.sink_replay import Replay
+    from headwater.sinks.operating.replay import Replay
 
 
 app = typer.Typer()
@@ -76,7 +76,7 @@ def _run(replay: "Replay", *, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from headwater.sinks.running.sink_status import Status
+    from headwater.sinks.running.runner import Status
 
     with Progress(console=Console(stderr=True), disable=as_json) as bar:
         task = bar.add_task("replaying", total=replay.total)

@@ -89,7 +89,7 @@ class RulesFiles:
         from deltalake import DeltaTable  # noqa: PLC0415 - most folders have no such table
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-        from headwater.lake.query_rows import query  # noqa: PLC0415
+        from headwater.lake.queries import query  # noqa: PLC0415
 
         try:
             found = query(DeltaTable(str(self._folder / METADATA_TABLE)), "SELECT * FROM t").to_pylist()

@@ -10,9 +10,8 @@ from headwater.events.stored_cells import SENT, StoredHead, sent_of
 from headwater.events.times import AHEAD_US
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.event_order import EVENT_US, ORDER
-from headwater.lake.query_rows import QueryRows
+from headwater.lake.queries import QueryRows, day_of, quoted
 from headwater.lake.settling import JUDGED
-from headwater.lake.sql_words import day_of, quoted
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
 from headwater.lineage.runs.run_facts import TERMINAL

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from headwater.events.position import Source
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.tables import COLUMN_LINEAGE, EVENTS, HASHED, REJECTED, SCHEMAS, SHAPES, VALUES
-from headwater.tables.bronze_layer import REMOVED_BEFORE
+from headwater.tables.bronze import REMOVED_BEFORE
 
 BLANKED = ("http", "body")
 """Columns of `rejected` with sent content. Retention blanks them; the rows stay, because the audit counts them."""

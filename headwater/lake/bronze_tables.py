@@ -12,10 +12,10 @@ from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.lake.delta_table import Beside, LakeTable
 from headwater.lake.ownership import EPOCH, OWNER, PAST, check_owner, creation_properties
-from headwater.lake.query_rows import QueryRows
+from headwater.lake.queries import QueryRows
 from headwater.lake.settling import JUDGED, Attempt, SettledAttempts, attempts_so_far, lowest_unsettled
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, SHAPES, Table, stored_key
-from headwater.tables.bronze_layer import REMOVED_BEFORE
+from headwater.tables.bronze import REMOVED_BEFORE
 
 Rows = Mapping[str, Sequence[tuple[int, Row]]]
 """Rows with their sequence numbers, by table name."""

@@ -22,9 +22,8 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from headwater.common.errors import LakeUnavailable
-from headwater.lake.new_columns import add_columns, columns
 from headwater.lake.open_table import REOPEN_AFTER, OpenTable
-from headwater.lake.query_rows import panics_refused, query
+from headwater.lake.queries import add_columns, columns, panics_refused, query
 
 if TYPE_CHECKING:
     import pyarrow as pa

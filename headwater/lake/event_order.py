@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from headwater.events.position import Source
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.query_rows import QueryRows
-from headwater.lake.sql_words import quoted
+from headwater.lake.queries import QueryRows, quoted
 
 PAGE = 200_000
 """Events per page. A page is one query and stays in memory; events with the same time are never split."""

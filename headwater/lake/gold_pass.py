@@ -1,4 +1,4 @@
-"""Reads the progress of gold, and whether a refresh has anything to do, without Spark."""
+"""Read the generation of silver and gold that readers use, and the progress of gold, without Spark."""
 
 import time
 from collections.abc import Mapping
@@ -8,9 +8,8 @@ from typing import NamedTuple
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.generations import generation_in_force
 from headwater.lake.open_table import newest_version
-from headwater.tables import STATE
+from headwater.tables import GENERATIONS, STATE
 from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, decode_last_pass
 
 
@@ -64,3 +63,15 @@ def is_refreshed(lake: str, rules_hash: str) -> bool:
         )
     except (LakeUnavailable, OSError):
         return False
+
+
+def generation_in_force(lake: str, layer: str, options: Mapping[str, str]) -> str | None:
+    """Return the folder in `LAKE/LAYER` with a layer's current tables; None before its first run.
+
+    layer: `silver` or `gold`. Raises LakeUnavailable.
+    """
+    pointer = LakeTable(f"{lake}/{layer}/{GENERATIONS.name}", GENERATIONS, options)
+    if not pointer.exists():
+        return None
+    found: str = pointer.query("SELECT generation FROM t").column("generation")[0].as_py()
+    return found

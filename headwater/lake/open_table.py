@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from headwater.common.errors import GiveUp, LakeUnavailable
 from headwater.common.storage_faults import explain, is_transient
 from headwater.lake.file_checksums import DamagedFile, FileChecksums
-from headwater.lake.query_rows import QueryRows, panics_refused, query
+from headwater.lake.queries import QueryRows, panics_refused, query
 from headwater.tables import Table
 
 T = TypeVar("T")

@@ -5,9 +5,9 @@ from typing import Any
 from headwater.common.paging import ListPage, ResultPage
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import LakeTable
+from headwater.lake.queries import quoted
 from headwater.lake.reported_events import whole_run_id
 from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
-from headwater.lake.sql_words import quoted
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 
 _PLACE = "incarnation, partition, sequence"

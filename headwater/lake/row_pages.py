@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from headwater.common.paging import Cell, ListOrder, ListPage, PageOrder, ResultPage, wrong_cursor
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.sql_words import quoted
+from headwater.lake.queries import quoted
 
 _FIRST = -(1 << 63)
 

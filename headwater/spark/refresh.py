@@ -39,7 +39,7 @@ from headwater.spark.silver.bronze_reading import READ
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.state import State
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, GENERATIONS, GOLD, POSITIONS, REJECTED, SILVER, STATE, Table
-from headwater.tables.bronze_layer import REMOVED_BEFORE
+from headwater.tables.bronze import REMOVED_BEFORE
 from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass, decode_last_pass
 
 BATCH_EVENTS = 100_000

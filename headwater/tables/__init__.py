@@ -1,7 +1,7 @@
 """Names, columns and types of all tables."""
 
-from headwater.tables.auxiliary_tables import ADMIN_LOG, BUILDING, GENERATIONS, SENT_RUNS, SINK_FAILURES
-from headwater.tables.bronze_layer import (
+from headwater.tables.auxiliary import ADMIN_LOG, BUILDING, GENERATIONS, SENT_RUNS, SINK_FAILURES
+from headwater.tables.bronze import (
     BRONZE,
     COLUMN_LINEAGE,
     DUPLICATES,
@@ -14,7 +14,7 @@ from headwater.tables.bronze_layer import (
     VALUES,
     stored_key,
 )
-from headwater.tables.gold_layer import (
+from headwater.tables.gold import (
     COLUMN_EDGES,
     GOLD,
     HOURLY_STATS,
@@ -23,7 +23,8 @@ from headwater.tables.gold_layer import (
     TABLE_EDGES,
     UNUSED_COLUMNS,
 )
-from headwater.tables.silver_layer import (
+from headwater.tables.shape import ListOf, StructOf, Table, Type, without
+from headwater.tables.silver import (
     BINDINGS,
     COMMIT_PROOFS,
     DATASETS,
@@ -42,7 +43,6 @@ from headwater.tables.silver_layer import (
     STATE,
     STATE_PARTS,
 )
-from headwater.tables.table_shape import ListOf, StructOf, Table, Type, without
 
 __all__ = [
     "ADMIN_LOG",

@@ -13,7 +13,7 @@ from tools.function_zip import ROOT, imports, receiver_shipped, shipped, write_p
 SHIPPED = shipped()
 NEVER_OPENED = (
     "headwater.intake.event_log.kafka",
-    "headwater.sinks.operating.sink_replay",
+    "headwater.sinks.operating.replay",
 )
 """Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
 NOT_INSTALLED = {"botocore", "confluent-kafka", "google-auth"}

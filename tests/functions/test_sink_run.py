@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from functions.sinks import SinkRun
-from headwater.sinks.operating.sink_operations import set_paused
 from tests.functions.host import running
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events, runs
@@ -95,10 +94,10 @@ def test_a_sink_that_is_paused_stands_still_in_every_run(world: SinkWorld, serve
     world.store(*bodies(made := events(2)))
     name_sinks(world, out=server)
     sink_run = SinkRun(world.settings)
-    set_paused(world.ledger, "out", is_paused=True)
+    world.ledger.set_paused("out", is_paused=True)
     sink_run.run()
     assert server.asked == []
-    set_paused(world.ledger, "out", is_paused=False)
+    world.ledger.set_paused("out", is_paused=False)
     sink_run.run()
     assert server.taken == made
 

@@ -1,16 +1,144 @@
-"""Checks contracts and policies against observed facts."""
+"""Checks contract files and policies against observed facts: answers from a data folder or a running Headwater."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from headwater.common.errors import NotKnown
-from headwater.governance.contracts.check_reports import CheckedFile
-from headwater.governance.contracts.contract_breaks import Break, broken_promises, missing
-from headwater.governance.contracts.contract_files import POLICIES, ContractFile
-from headwater.governance.contracts.observed_answers import ObservedAnswers
-from headwater.governance.contracts.policies import load_policies
-from headwater.governance.contracts.policy_breaks import policy_breaks
-from headwater.governance.contracts.promise import Promise
+import msgspec
+
+from headwater.common.errors import HeadwaterError, NotKnown, ServerRefusal, WrongQuestion, WrongSetting
+from headwater.governance.contracts.breaks import Break, broken_promises, missing
+from headwater.governance.contracts.policies import KnownDataset, load_policies, policy_breaks
+from headwater.governance.contracts.promise import Promise, read_promises
+from headwater.governance.contracts.reports import CheckedFile
+from headwater.governance.yaml_text import text_of
+from headwater.questions import declared
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.contract_answers import ContractFacts, RunReference
+from headwater.questions.declared.contract_questions import contract
+from headwater.questions.declaring import Question
+from headwater.questions.parameters import MAX_LIMIT
+
+POLICIES = "policies.yml"
+"""The file with policies in a folder of contracts."""
+_SUFFIXES = (".yml", ".yaml")
+_MAX_FILES = 10_000
+Ask = Callable[[Question, Mapping[str, str]], Any]
+"""Asks a question and returns the answer as JSON."""
+
+
+class ContractFile(NamedTuple):
+    """A contract file and its promises."""
+
+    path: Path
+    text: str
+    promises: list[Promise]
+
+
+def contract_paths(places: Iterable[Path]) -> list[Path]:
+    """Return contract files: the given files, and all YAML files below given folders.
+
+    Raises WrongSetting for a missing path.
+    """
+    found: list[Path] = []
+    for place in places:
+        if place.is_dir():
+            below = sorted(each for each in place.rglob("*") if each.suffix in _SUFFIXES and each.name != POLICIES)
+            found += [each for each in below if each.is_file()]
+        elif place.exists():
+            found.append(place)
+        else:
+            raise WrongSetting(f"There is no file or folder {str(place)!r}. Name contracts, or folders with contracts.")
+    if len(found) > _MAX_FILES:
+        raise WrongSetting(f"The given paths contain {len(found)} files. Check at most {_MAX_FILES} at a time.")
+    return list(dict.fromkeys(found))
+
+
+def read_contract(path: Path) -> ContractFile:
+    """Read a contract. Raises WrongSetting with the error."""
+    text = text_of(path, str(path), "Write one contract per table.")
+    return ContractFile(path, text, read_promises(text, str(path)))
+
+
+class ObservedAnswers:
+    """Answers at one moment. The facts of each dataset are requested once."""
+
+    def __init__(self, ask: Ask, against: str | None = None):
+        """against: a moment as in the question `contract`, None for now."""
+        self._ask, self._against, self._as_of = ask, against, None if against is None else _time_in(against)
+        self._facts: dict[tuple[str | None, str], ContractFacts] = {}
+
+    def of(self, namespace: str | None, dataset: str) -> ContractFacts:
+        """Return the observed facts of a dataset. Raises NotKnown, or other errors of the question."""
+        key = (namespace, dataset)
+        if key not in self._facts:
+            asked = {"dataset": dataset, "namespace": namespace or "", "against": self._against or ""}
+            try:
+                found = self._ask(contract, {name: value for name, value in asked.items() if value})
+            except NotKnown as error:
+                raise self._not_known(str(error), dataset, error.nearest) from error
+            except ServerRefusal as error:
+                if "nearest" in error.body and "behind" not in error.body:
+                    raise self._not_known(str(error), dataset, error.body["nearest"]) from error
+                raise
+            self._facts[key] = msgspec.convert(found, ContractFacts)
+            self._as_of = self._facts[key].as_of or self._as_of
+        return self._facts[key]
+
+    def _not_known(self, message: str, dataset: str, nearest: list[str]) -> HeadwaterError:
+        """Distinguish an unknown dataset, which breaks a promise, from an unknown moment, which prevents the check."""
+        if message.startswith("No dataset"):
+            return NotKnown("dataset", dataset, nearest)
+        return WrongQuestion(f"The check was not run, because {self._against!r} cannot be resolved. {message}")
+
+    def facts(self, dataset: Dataset) -> ContractFacts:
+        """Return the observed facts of a dataset by its canonical name."""
+        return self.of(dataset.namespace, dataset.dataset)
+
+    def exposed(self, tag: str) -> Iterator[tuple[Dataset, str]]:
+        """Yield the columns with readable values of a tag. Raises NotKnown for an unknown tag."""
+        for each in self._listed(declared.surface, {"tag": tag, "exposure": "exposed", **self._moment()}):
+            yield _dataset(each, each["dataset"]), each["column"] or ""
+
+    def datasets(self) -> Iterator[KnownDataset]:
+        """Yield all currently known datasets."""
+        for each in self._listed(declared.datasets, {}):
+            job, run = each["job"], each["last_run"]
+            by = RunReference(run["id"] if run else None, each["last_written"], Job(**job) if job else None)
+            yield KnownDataset(_dataset(each, each["name"]), tuple(each["owners"]), by)
+
+    def _listed(self, question: Question, asked: Mapping[str, str]) -> Iterator[Any]:
+        page: dict[str, str] = {"limit": str(MAX_LIMIT)}
+        while True:
+            try:
+                found = self._ask(question, {**asked, **page})
+            except ServerRefusal as error:
+                if "nearest" in error.body and "behind" not in error.body:
+                    raise NotKnown("tag", asked.get("tag", ""), error.body["nearest"]) from error
+                raise
+            yield from found["items"]
+            if not found["next"]:
+                return
+            page["cursor"] = found["next"]
+
+    def _moment(self) -> dict[str, str]:
+        if self._against is None:
+            return {}
+        if self._as_of is None:
+            raise WrongQuestion(
+                f"The moment {self._against!r} cannot be resolved without a contract. "
+                "Check at least one contract together with the policies."
+            )
+        return {"asOf": self._as_of}
+
+
+def _dataset(item: Mapping[str, Any], name: str) -> Dataset:
+    return Dataset(item["namespace"], name, display_name=item.get("display_name", msgspec.UNSET))
+
+
+def _time_in(against: str) -> str | None:
+    """Return a moment that is a time, None for a word that Headwater must look up."""
+    return against if against[:4].isdigit() else None
 
 
 def check_contract(file: ContractFile, observed: ObservedAnswers) -> CheckedFile:

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.contracts.odcs_document import DATASET, HOLDS, JOBS, LINEAGE, OPAQUE
-from headwater.governance.contracts.odcs_service import ServiceLevels, levels_of
-from headwater.governance.contracts.odcs_text import read_yaml
+from headwater.governance.contracts.odcs import DATASET, HOLDS, JOBS, LINEAGE, OPAQUE, ServiceLevels, levels_of
+from headwater.governance.yaml_text import read_yaml
 
 Json = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, get_args
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.declarations.declaration_file import (
+from headwater.governance.declarations.file import (
     DeclarationFile,
     DeclaredDataset,
     DeclaredJob,

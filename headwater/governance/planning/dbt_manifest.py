@@ -9,8 +9,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.planning.planned_schema import PlannedColumn, PlannedSchema
-from headwater.governance.planning.selected_columns import selected_columns
+from headwater.governance.planning.query_columns import selected_columns
+from headwater.governance.planning.schema import PlannedColumn, PlannedSchema
 
 _DIALECTS = {"sqlserver": "tsql", "fabric": "tsql", "synapse": "tsql", "fabricspark": "spark"}
 _BUILT = ("model", "snapshot", "seed")

@@ -10,9 +10,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.planning.planned_schema import PlannedColumn, PlannedSchema, sibling_path
-from headwater.governance.planning.selected_columns import selected_columns
-from headwater.governance.planning.sql_names import name_of
+from headwater.governance.planning.query_columns import name_of, selected_columns
+from headwater.governance.planning.schema import PlannedColumn, PlannedSchema, sibling_path
 
 DIALECTS = ("spark", "databricks", "tsql", "postgres", "snowflake", "bigquery", "duckdb")
 MAX_CHARACTERS = 1 << 20

@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from headwater.events.times import iso
-from headwater.governance.reconcile.committed_table import CommittedTable
-from headwater.governance.reconcile.histories.history_entry import HistoryEntry, HistorySpan
-from headwater.governance.reconcile.joining.commit_join import (
+from headwater.governance.reconcile.commit_join import (
     TableHistory,
     TableWriter,
     WriteProof,
     prove_writes,
     unmatched_commits,
 )
-from headwater.governance.reconcile.joining.history_join import WaitTimes, unreported
-from headwater.governance.reconcile.joining.landed_runs import RunIndex
+from headwater.governance.reconcile.commits import CommittedTable
+from headwater.governance.reconcile.histories.entry import HistoryEntry, HistorySpan
+from headwater.governance.reconcile.history_join import WaitTimes, unreported
+from headwater.governance.reconcile.run_index import RunIndex
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.report_answers import Finding, ReportedRun, ReportedRuns, TransportLoss
 

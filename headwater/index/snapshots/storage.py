@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from headwater.common.failpoints import reach
 from headwater.lake.bronze_follower import Progress
-from headwater.lake.half_written import remove_half_written
+from headwater.lake.maintenance import remove_half_written
 from headwater.lake.object_store import ObjectStore, StoredFile
 
 PIECE_BYTES = 4 << 20

@@ -24,7 +24,7 @@ from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.delta_table import LakeTable
 from headwater.operations.erasure.search import AT_ONCE, ForgetTarget, LogRow, is_in_record, log_row, value_of
 from headwater.operations.lake_files import LakeFiles
-from headwater.sinks.running.sink_ledger import SinkLedger
+from headwater.sinks.running.ledger import SinkLedger
 from headwater.tables import EVENTS, REFUSED, REJECTED, SINK_FAILURES
 
 _ERASED = b'{"erased":"headwater forget"}'

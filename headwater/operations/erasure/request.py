@@ -32,7 +32,7 @@ from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import remove_unreferenced
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.half_written import is_half_written
+from headwater.lake.maintenance import is_half_written
 from headwater.operations.erasure.deletion import LakeMatches, count_in_log, delete_history, erase_in_log
 from headwater.operations.erasure.search import ForgetTarget, matching_files, matching_lake_files
 from headwater.operations.lake_files import LakeFiles, files_below, open_lake_files
@@ -244,7 +244,7 @@ class Receipt:
         return noted
 
     def end(self, **proof: Any) -> dict[str, Any]:
-        """Record the result of the second search; the request is done if nothing was found."""
+        """Record the result of the second search; the request is done if the search had no match."""
         self.content |= proof
         self.content["state"] = "begun" if proof["proof"]["found"] else "done"
         self.content["done"] = _iso(datetime.now(UTC))

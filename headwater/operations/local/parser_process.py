@@ -13,7 +13,7 @@ from headwater.intake.parser.partitions import Partition
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.lake_maintenance import SMALL_FILES, check_files, check_reported, compact, small_files, vacuum
+from headwater.lake.maintenance import SMALL_FILES, check_files, check_reported, compact, small_files, vacuum
 from headwater.lake.open_table import REOPEN_AFTER
 from headwater.operations.local.child_process import NotificationPipe, child_process, encode_position, when_parent_ends
 from headwater.operations.runtime.event_log import log_exists, log_readers

@@ -28,7 +28,7 @@ OWN_NAMES = ("log", "log.acknowledged", "claims", "lake", "index", "run", "ident
 """What Headwater creates in a data folder."""
 
 _USERS = ("rules", "sinks.yml")
-"""What its user adds to it."""
+"""Text that its user adds."""
 
 _OTHER_ACCOUNTS = stat.S_IRWXG | stat.S_IRWXO
 log = logging.getLogger(__name__)

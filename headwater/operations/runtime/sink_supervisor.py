@@ -10,14 +10,13 @@ from contextlib import suppress
 
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_follower import ahead
-from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.maintenance import compact, vacuum
 from headwater.operations.runtime.sinks import open_ledger, open_secrets, open_sinks_text
 from headwater.operations.runtime.storage import is_lake_remote, open_bronze
 from headwater.operations.settings import Settings
-from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.options import Sink
 from headwater.sinks.contract.sinks_file import SinksFile
-from headwater.sinks.running.sink_runner import SinkRunner
-from headwater.sinks.running.sink_status import Status
+from headwater.sinks.running.runner import SinkRunner, Status
 
 POLL_S = 0.5
 MAINTAIN_EVERY_S = 3600.0

@@ -12,12 +12,12 @@ from headwater.operations.runtime.troubles import service_troubles
 from headwater.operations.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.sinks.connecting.sink_secrets import Secrets
+    from headwater.sinks.connecting.secrets import Secrets
     from headwater.sinks.contract.sinks_file import SinksSource
+    from headwater.sinks.operating.replay import Replay
     from headwater.sinks.operating.replay_span import ReplaySpan
-    from headwater.sinks.operating.sink_replay import Replay
-    from headwater.sinks.operating.sink_service import SinkService
-    from headwater.sinks.running.sink_ledger import SinkLedger
+    from headwater.sinks.operating.service import SinkService
+    from headwater.sinks.running.ledger import SinkLedger
 
 
 STATUS_FILE = "sinks.json"
@@ -59,7 +59,7 @@ def open_sinks_text(settings: Settings, min_interval_s: float = 0.0) -> "SinksSo
 
 def open_ledger(settings: Settings) -> "SinkLedger":
     """Open the table of the sinks in the lake."""
-    from headwater.sinks.running.sink_ledger import SinkLedger
+    from headwater.sinks.running.ledger import SinkLedger
 
     lake, options = lake_place(settings)
     return SinkLedger(f"{lake}/sinks", options)
@@ -67,14 +67,14 @@ def open_ledger(settings: Settings) -> "SinkLedger":
 
 def open_secrets(settings: Settings) -> "Secrets":
     """Return the source of secrets: the environment, and a key vault with this machine's identity."""
-    from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
+    from headwater.sinks.connecting.secrets import Secrets, entra_token
 
     return Secrets(entra_token(settings.identity_client_id))
 
 
 def open_sink_service(settings: Settings, folder: Path) -> "SinkService":
     """Return the service that queries and controls the sinks of a data folder."""
-    from headwater.sinks.operating.sink_service import SinkService
+    from headwater.sinks.operating.service import SinkService
 
     return SinkService(
         partial(open_sinks_text, settings), partial(open_bronze, settings), partial(open_ledger, settings),
@@ -112,9 +112,9 @@ def open_replay(
     rate: maximum events per second; batch: events per request; key: API key for the address; patience_s: how long to
     repeat the request if the response is inconclusive. Raises WrongSetting, NotConfigured or Retry.
     """
-    from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
+    from headwater.sinks.connecting.secrets import Secrets, entra_token
+    from headwater.sinks.operating.replay import Replay
     from headwater.sinks.operating.replay_span import address_options, recognized_options
-    from headwater.sinks.operating.sink_replay import Replay
 
     if "://" in to:
         secrets = Secrets(entra_token(None), {_KEY: key or ""})

@@ -1,1 +1,1 @@
-"""Connections to HTTP targets: persistent connection, authentication, secrets."""
+"""Connections to targets: HTTP, storage folders and Kafka topics, with authentication and secrets."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from headwater.common.errors import HeadwaterError
 from headwater.events.position import Source
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, Target, retry_all
+from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, Target, retry_all
 
 log = logging.getLogger(__name__)
 

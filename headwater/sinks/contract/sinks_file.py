@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from headwater.common.errors import HeadwaterError, Retry, WrongSetting
 from headwater.common.yaml_values import construct_value
 from headwater.lineage.rules.rule_text import Entry, read_whole
-from headwater.sinks.contract.sink_options import Sink
+from headwater.sinks.contract.options import Sink
 from headwater.sinks.contract.target_registry import TARGETS, target_module
 
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -133,9 +133,7 @@ class SinksFile:
                 self.problem = None
         except HeadwaterError as error:
             if isinstance(error, Retry):
-                self._version = (
-                    object()
-                )  # a temporary fault does not mean that the file is wrong, so the next call reads it again
+                self._version = object()  # a temporary fault: the next call reads the file again
             stays = "The last valid sinks still apply." if self._sinks else "No sink is running."
             self.problem = f"{error} {stays}"
         return self._sinks

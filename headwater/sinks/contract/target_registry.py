@@ -3,18 +3,18 @@
 from importlib import import_module
 from typing import Protocol, cast
 
-from headwater.sinks.contract.item_support import SupportTable
-from headwater.sinks.contract.sink_options import Options, SecretResolver, Sink
-from headwater.sinks.contract.sink_shape import Target
+from headwater.sinks.contract.options import Options, SecretResolver, Sink
+from headwater.sinks.contract.shape import Target
+from headwater.sinks.contract.support import SupportTable
 
 TARGETS = {
-    "openlineage": "headwater.sinks.targets.openlineage_target",
-    "marquez": "headwater.sinks.targets.marquez_target",
-    "file": "headwater.sinks.targets.file_target",
+    "openlineage": "headwater.sinks.targets.openlineage",
+    "marquez": "headwater.sinks.targets.marquez",
+    "file": "headwater.sinks.targets.file",
     "datahub": "headwater.sinks.targets.datahub.target",
-    "kafka": "headwater.sinks.targets.kafka_target",
+    "kafka": "headwater.sinks.targets.kafka",
     "purview": "headwater.sinks.targets.purview.target",
-    "delta": "headwater.sinks.targets.delta_target",
+    "delta": "headwater.sinks.targets.delta",
     "webhook": "headwater.sinks.targets.webhook.target",
 }
 

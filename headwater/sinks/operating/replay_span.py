@@ -11,11 +11,10 @@ import msgspec
 from pydantic import ValidationError
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.sinks.connecting.http_options import open_poster
-from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.contract.sink_options import Options, SecretResolver, Sink
-from headwater.sinks.targets.marquez_target import MarquezOptions, is_marquez
-from headwater.sinks.targets.openlineage_target import OpenLineageOptions
+from headwater.sinks.connecting.http import Poster, open_poster
+from headwater.sinks.contract.options import Options, SecretResolver, Sink
+from headwater.sinks.targets.marquez import MarquezOptions, is_marquez
+from headwater.sinks.targets.openlineage import OpenLineageOptions
 
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 4.0

@@ -4,16 +4,23 @@ If the target itself fails (it is unreachable, rejects our credentials, is overl
 It gives up an event only if the target refuses that event, or fails at it repeatedly while it accepts another event.
 """
 
+import random
 import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headwater.events.position import Source
 from headwater.sinks.contract.error_isolation import MaskSecrets, deliver_guarded
-from headwater.sinks.contract.sink_shape import Outcome, Payload, Target
-from headwater.sinks.running.retry_pace import Pace
+from headwater.sinks.contract.shape import Outcome, Payload, Target
 
+FIRST_WAIT_S = 0.5
+MAX_WAIT_S = 60.0
+MAX_RETRY_AFTER_S = 3600.0
+"""Limit for a target's Retry-After."""
+CIRCUIT_OPEN_AFTER = 5
+"""Consecutive faults that open the circuit: then single payloads test whether the target is back."""
 MAX_BATCH_EVENTS = 2_000
 """Events of a batch, and so the maximum number that a kill may repeat."""
 BATCH_BYTES = 16 << 20
@@ -22,6 +29,31 @@ MAX_TRIES = 3
 """Failed attempts with one payload alone, before another payload shows whether the target works."""
 ATTEMPT_BYTES = 4 << 20
 """Maximum size of one attempt, unless a single payload is larger."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """The waits of one sink. rate: maximum payloads per second, None for no limit."""
+
+    rate: float | None = None
+    faults: int = 0
+    draw: random.Random = field(default_factory=random.Random)
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the circuit breaker is open."""
+        return self.faults >= CIRCUIT_OPEN_AFTER
+
+    def after_fault(self, requested_s: float) -> float:
+        """Return the wait in seconds: half fixed and half random, so that sinks do not retry at the same moment."""
+        self.faults += 1
+        grown = min(MAX_WAIT_S, FIRST_WAIT_S * 2 ** min(self.faults - 1, 16))
+        return max(min(requested_s, MAX_RETRY_AFTER_S), self.draw.uniform(grown / 2, grown))
+
+    def after_success(self, payloads: int) -> float:
+        """Return the wait in seconds that keeps the rate."""
+        self.faults = 0
+        return payloads / self.rate if self.rate else 0.0
 
 
 class DeadLetter(NamedTuple):

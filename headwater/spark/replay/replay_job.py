@@ -17,8 +17,8 @@ from headwater.questions import parameters as p
 from headwater.questions.declaring import read_as
 
 with extra("replay"):
-    from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
-    from headwater.sinks.contract.sink_options import Options
+    from headwater.sinks.connecting.secrets import Secrets, entra_token
+    from headwater.sinks.contract.options import Options
     from headwater.sinks.contract.sinks_file import LocalSinksFile, load_sinks
     from headwater.sinks.operating.replay_span import ReplaySpan, address_options, recognized_options
     from headwater.spark.replay.spark_replay import BATCH_EVENTS, SparkReplay

@@ -19,7 +19,7 @@ from headwater.common.errors import WrongSetting
 from headwater.common.failpoints import reach
 from headwater.events.stored_cells import StoredHead
 from headwater.events.times import iso
-from headwater.sinks.contract.sink_options import EventFilter, Sink
+from headwater.sinks.contract.options import EventFilter, Sink
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.spark.delta.spark_delta import TableFolder, described, settings
 from headwater.spark.delta.storage_place import StoragePlace

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, ReadHistory
+from headwater.governance.reconcile.histories.entry import HistoryEntry, HistoryPlace, HistorySpan, ReadHistory
 
 KINDS = {
-    "eventlogs": "headwater.governance.reconcile.histories.event_log_history",
+    "eventlogs": "headwater.governance.reconcile.histories.event_logs",
     "historyserver": "headwater.governance.reconcile.histories.history_server",
-    "fabric": "headwater.governance.reconcile.histories.fabric_history",
-    "databricks": "headwater.governance.reconcile.histories.databricks_history",
-    "airflow": "headwater.governance.reconcile.histories.airflow_history",
-    "csv": "headwater.governance.reconcile.histories.csv_history",
+    "fabric": "headwater.governance.reconcile.histories.fabric",
+    "databricks": "headwater.governance.reconcile.histories.databricks",
+    "airflow": "headwater.governance.reconcile.histories.airflow",
+    "csv": "headwater.governance.reconcile.histories.csv_file",
 }
 """Each module has a function `read_history`."""
 

@@ -1,8 +1,7 @@
 """`historyserver:URL`: Spark's History Server, by its REST API (spark.apache.org/docs/latest/monitoring.html#rest-api).
 
 The server lists newest ends first, has no offset, and lists running applications last. So ended applications are read
-page by page
-with `maxEndDate`, and running ones separately.
+page by page with `maxEndDate`, and running ones separately.
 """
 
 from collections.abc import Iterator
@@ -10,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.reconcile.histories.history_api import MAX_PAGES, HistoryApi
-from headwater.governance.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan
+from headwater.governance.reconcile.histories.client import MAX_PAGES, HistoryApi
+from headwater.governance.reconcile.histories.entry import HistoryEntry, HistoryPlace, HistorySpan
 
 PAGE = 1_000
 _PATH = "/api/v1/applications"

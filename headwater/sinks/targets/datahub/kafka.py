@@ -9,13 +9,12 @@ import msgspec
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.http_connection import HttpAnswer
-from headwater.sinks.connecting.http_options import open_poster
-from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.contract.sink_options import SecretResolver
-from headwater.sinks.contract.sink_shape import Outcome, Payload, retry_all
+from headwater.sinks.connecting.http import Poster, open_poster
+from headwater.sinks.connecting.kafka_topic import KafkaRecord
+from headwater.sinks.contract.options import SecretResolver
+from headwater.sinks.contract.shape import Outcome, Payload, retry_all
 from headwater.sinks.targets.datahub.options import DataHubOptions
-from headwater.sinks.targets.kafka_target import open_topic
-from headwater.sinks.targets.kafka_topic import KafkaRecord
+from headwater.sinks.targets.kafka import open_topic
 
 _LARGEST_BYTES = 5 << 20
 """Maximum size of a record in DataHub's topic."""

@@ -11,7 +11,7 @@ from headwater.events.event import Content
 from headwater.events.rows import content_rows
 from headwater.lineage.edges.facet_contents import SentEdge, Transformation, sent_edges
 from headwater.lineage.names.dataset_name import Name
-from headwater.sinks.merging.merged_event import MergedEvent
+from headwater.sinks.merging.runs import MergedEvent
 from headwater.sinks.targets.datahub.aspects import Aspect
 from headwater.sinks.targets.datahub.urns import field_urn
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from headwater.sinks.connecting.http_options import BARE_ADDRESS, HttpOptions
-from headwater.sinks.contract.sink_options import ConfigModel, Pause, Seconds, SecretReference, Silence
-from headwater.sinks.targets.file_target import AZURE_FOLDER
-from headwater.sinks.targets.kafka_target import KafkaSettings
+from headwater.sinks.connecting.folders import AZURE_FOLDER
+from headwater.sinks.connecting.http import HttpOptions
+from headwater.sinks.contract.options import BARE_ADDRESS, ConfigModel, Pause, Seconds, SecretReference, Silence
+from headwater.sinks.targets.kafka import KafkaSettings
 
 
 def _listed(value: Any) -> Any:

@@ -3,42 +3,81 @@
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import cast
 
 import msgspec
 
-from headwater.common.extras import extra
-from headwater.sinks.contract.sink_options import Options, SecretResolver, resolve_secrets
-from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, group_by_run
-from headwater.sinks.merging.earlier_applications import ApplicationEvents, SendPolicy, is_heartbeat_due
-from headwater.sinks.merging.merged_application import Application, application_of, merge_application
-from headwater.sinks.merging.merged_event import MergedEvent, merge_events
-from headwater.sinks.targets.datahub.file import FileEmitter, FolderEmitter
+from headwater.sinks.contract.options import Options, SecretResolver
+from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent, group_by_run
+from headwater.sinks.contract.support import ItemSupport, SupportTable
+from headwater.sinks.merging.applications import (
+    Application,
+    ApplicationEvents,
+    SendPolicy,
+    application_of,
+    is_heartbeat_due,
+    merge_application,
+)
+from headwater.sinks.merging.runs import MergedEvent, merge_events
+from headwater.sinks.targets.datahub.emitters import Emitter, open_emitter
 from headwater.sinks.targets.datahub.options import DataHubOptions
 from headwater.sinks.targets.datahub.proposals import ProposalBuilder
-from headwater.sinks.targets.datahub.rest import RestEmitter
-from headwater.sinks.targets.datahub.support import datahub_support
-from headwater.sinks.targets.file_target import Folder, stored_folder
 
 OPTIONS = DataHubOptions
-support_table = datahub_support
-log = logging.getLogger(__name__)
-
 _MOST_BYTES = 15_000_000
 """Maximum size of a request, as in DataHub's own client; the service accepts 16,000,000."""
+_BASE_SUPPORT = (
+    ItemSupport("state", "RUNNING", "not", "DataHub knows started and ended runs only"),
+    ItemSupport("state", "OTHER", "not", "DataHub knows started and ended runs only"),
+    ItemSupport("run facet", "parent", "part", "the parent run, not the root run"),
+    ItemSupport("run facet", "parentRun", "part", "the parent run, if there is no `parent` facet"),
+    ItemSupport("run facet", "tags", "not", "only jobs and datasets have tags"),
+    ItemSupport("job facet", "documentation", "part", "its text"),
+    ItemSupport("long text", "job.documentation", "whole"),
+    ItemSupport("nested value", "job.ownership", "part", "owners; unknown types become TECHNICAL_OWNER"),
+    ItemSupport("nested value", "job.tags", "part", "key and value, without the source of a tag"),
+    ItemSupport("nested value", "*", "not", "properties contain plain texts and numbers, `facet.member.member`"),
+    ItemSupport("long text", "*", "not", "properties are cut after 1,000 characters"),
+    ItemSupport("many values", "*", "not", "the first 200 properties per run or job, in alphabetical order"),
+    ItemSupport("dataset facet", "symlinks", "part", "the last table symlink becomes the dataset's name"),
+    ItemSupport("input facet", "*", "not", "statistics are not sent"),
+    ItemSupport("output facet", "outputStatistics", "part", "rows, bytes and files in `operation`, for complete runs"),
+    ItemSupport("output facet", "*", "not", "other statistics are not sent"),
+    ItemSupport("dataset facet", "lifecycleStateChange", "part", "in `operation`, for outputs of complete runs"),
+    ItemSupport("dataset-wide edge", "*", "part", "an edge to each known column of the output"),
+    ItemSupport("dataset edge", "*", "part", "between datasets, without columns"),
+    ItemSupport("job edge", "*", "not", "edges connect datasets"),
+    ItemSupport("description", "*", "not", "`transformOperation` contains types and subtypes"),
+    ItemSupport("written dataset", "*", "part", "a dataset that a run only rewrites is its input (D9)"),
+)
+_COLUMNS_ONLY = "its columns only, if a whole dataset depends on a column"
+_SUPPORT_WITHOUT_DATASETS = (
+    ItemSupport("event", "DATASET", "not", "datasets are sent with `metadata.dataset.materialize`"),
+    ItemSupport("dataset facet", "schema", "part", _COLUMNS_ONLY),
+    ItemSupport("nested column", "*", "part", _COLUMNS_ONLY),
+    ItemSupport("dataset facet", "*", "not", "datasets are sent with `metadata.dataset.materialize`"),
+)
+_SUPPORT_WITHOUT_SCHEMAS = (
+    ItemSupport("dataset facet", "schema", "part", _COLUMNS_ONLY),
+    ItemSupport("nested column", "*", "part", _COLUMNS_ONLY),
+)
+_SCHEMA_SUPPORT = (ItemSupport("dataset facet", "schema", "part", "names, types and descriptions of columns"),)
+_DATASET_SUPPORT = (
+    ItemSupport("dataset facet", "tags", "part", "key and value, not where a tag comes from"),
+    ItemSupport("dataset facet", "*", "not", "only the facets schema, tags, symlinks and lineage are sent"),
+)
+log = logging.getLogger(__name__)
 
 
-class Emitter(Protocol):
-    """How proposals reach DataHub; behaves like a Target."""
-
-    def emit(self, payloads: Sequence[Payload]) -> Outcome:
-        """Make one attempt; each payload is a JSON list of proposals."""
-
-    def check(self) -> str:
-        """Connect and authenticate without sending proposals."""
-
-    def close(self) -> None:
-        """Close open connections."""
+def support_table(options: Options) -> SupportTable:
+    """Return what DataHub's model can represent with these options; D5 to D9 in docs/sinks.md."""
+    given = cast("DataHubOptions", options)
+    datasets = (
+        (*(_SCHEMA_SUPPORT if given.schemas else _SUPPORT_WITHOUT_SCHEMAS), *_DATASET_SUPPORT)
+        if given.materialize
+        else _SUPPORT_WITHOUT_DATASETS
+    )
+    return (*_BASE_SUPPORT, *datasets, ItemSupport("*", "*", "whole"))
 
 
 class DataHubTarget:
@@ -51,7 +90,7 @@ class DataHubTarget:
         self._proposals = ProposalBuilder(options)
         self.send_policy = _send_policy(options)
         self._given = options
-        self._note: Callable[[str], None] = log.info if options.log_mcps else lambda _: None
+        self._log_proposals: Callable[[str], None] = log.info if options.log_mcps else lambda _: None
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
         """Convert events whose runs have no earlier events."""
@@ -107,7 +146,7 @@ class DataHubTarget:
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Send the proposals of several runs."""
         for payload in payloads:
-            self._note(payload.body.decode())
+            self._log_proposals(payload.body.decode())
         return self._emitter.emit(payloads)
 
     def check(self) -> str:
@@ -127,31 +166,4 @@ def _send_policy(given: DataHubOptions) -> SendPolicy | None:
 def open_target(options: Options, reveal: SecretResolver) -> DataHubTarget:
     """Return the target with its emitter; raises WrongSetting if a package is missing."""
     given = cast("DataHubOptions", options)
-    return DataHubTarget(_emitter(given, reveal), given)
-
-
-def _emitter(given: DataHubOptions, reveal: SecretResolver) -> Emitter:
-    if given.emitter == "file" and given.filename:
-        return FileEmitter(given.filename.expanduser())
-    if given.emitter == "s3":
-        return FolderEmitter(_bucket(given, reveal))
-    if given.emitter == "adls":
-        return FolderEmitter(stored_folder(given.adls_folder, resolve_secrets(given.adls_options, reveal)))
-    if given.emitter == "kafka":
-        with extra("datahub"):
-            from headwater.sinks.targets.datahub.kafka import KafkaEmitter  # noqa: PLC0415 - imports an extra
-
-            return KafkaEmitter(given, reveal)
-    return RestEmitter(given, reveal)
-
-
-def _bucket(given: DataHubOptions, reveal: SecretResolver) -> Folder:
-    settings = {
-        "aws_region": given.region,
-        "aws_endpoint_url": given.endpoint,
-        "aws_profile": given.profile,
-        "aws_access_key_id": given.access_key,
-        "aws_secret_access_key": given.secret_key,
-    }
-    options = resolve_secrets({name: value for name, value in settings.items() if value}, reveal)
-    return stored_folder(f"s3://{given.bucket}/{given.prefix}", options)
+    return DataHubTarget(open_emitter(given, reveal), given)

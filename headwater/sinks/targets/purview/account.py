@@ -1,28 +1,31 @@
 """Requests to a Purview account: types, assets and their search, bulk upserts and deletes."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.http_connection import HttpAnswer
-from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.targets.purview.answers import (
+from headwater.sinks.connecting.http import Poster, failure_outcome
+from headwater.sinks.contract.shape import Outcome, retry_all
+from headwater.sinks.targets.purview.atlas import (
+    OUR_TYPES,
     AtlasEntities,
     AtlasEntity,
+    Entity,
     FoundAsset,
     FoundAssets,
-    RequestFailed,
-    decoded,
+    assign_guids,
+    type_definitions,
 )
-from headwater.sinks.targets.purview.entity_types import OUR_TYPES, type_definitions
-from headwater.sinks.targets.purview.wire import Entity, assign_guids
 
 _ATLAS = "/datamap/api/atlas/v2"
 _VERSION = "api-version=2023-09-01"
 _LONGEST = 4_000
 """Maximum length of an address, unless a single name is longer."""
+T = TypeVar("T")
 
 
 class PurviewAccount:
@@ -54,9 +57,8 @@ class PurviewAccount:
         missing = {each for each in asked if self._ask("GET", _type_path(each)).status == 404}
         if fresh := sorted(missing & OUR_TYPES):
             definitions = type_definitions(fresh)
-            self._ask(
-                "POST", f"{_ATLAS}/types/typedefs?{_VERSION}", definitions, fine=(409,)
-            )  # 409: created concurrently
+            concurrent = (409,)  # another process created them
+            self._ask("POST", f"{_ATLAS}/types/typedefs?{_VERSION}", definitions, fine=concurrent)
         missing -= OUR_TYPES
         self._types |= types - missing
         return missing
@@ -103,6 +105,26 @@ class PurviewAccount:
         if not 200 <= answer.status < 300 and answer.status not in fine:
             raise RequestFailed(answer)
         return answer
+
+
+class RequestFailed(Exception):
+    """Ends an attempt, with the response or the reason why there was none."""
+
+    def __init__(self, cause: HttpAnswer | str) -> None:
+        super().__init__()
+        self._cause = cause
+
+    def outcome(self, count: int) -> Outcome:
+        """Return the outcome for `count` payloads."""
+        return retry_all(count, self._cause) if isinstance(self._cause, str) else failure_outcome(self._cause, count)
+
+
+def decoded(answer: HttpAnswer, into: type[T]) -> T:
+    """Decode a response; raises RequestFailed."""
+    try:
+        return msgspec.json.decode(answer.body, type=into)
+    except msgspec.DecodeError as error:
+        raise RequestFailed(f"Cannot decode its response about assets: {error}.") from error
 
 
 def _type_path(name: str) -> str:

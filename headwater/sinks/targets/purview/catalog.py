@@ -1,23 +1,40 @@
 """Keep an account's catalog up to date: bind datasets to assets, create missing ones, delete replaced ones."""
 
 import json
+import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 from itertools import groupby
+from types import MappingProxyType
 
-from headwater.sinks.targets.purview.account import PurviewAccount
-from headwater.sinks.targets.purview.answers import AtlasEntity, RequestFailed
-from headwater.sinks.targets.purview.binding import match_asset, rewrite_references, search_term
-from headwater.sinks.targets.purview.column_sync import ColumnSync
-from headwater.sinks.targets.purview.entity_types import PLACEHOLDER, PROCESS
-from headwater.sinks.targets.purview.wire import Entity, Key, entity_key, is_process, reference_key
+import msgspec
+
+from headwater.sinks.targets.purview.account import PurviewAccount, RequestFailed
+from headwater.sinks.targets.purview.atlas import (
+    OUR_TYPES,
+    PLACEHOLDER,
+    PROCESS,
+    AtlasEntity,
+    Entity,
+    FoundAsset,
+    Key,
+    entity_key,
+    is_process,
+    reference,
+    reference_key,
+)
+from headwater.sinks.targets.purview.columns import column_changes
 
 _KNOWN = 100_000
 """Maximum number of datasets that one connection caches as existing."""
-_LOOKS_AGAIN_S = 3600.0
+_LOOKUP_INTERVAL_S = 3600.0
 """After this time the binding of a dataset is looked up again, because scans may have found it."""
 _READERS, _MAKERS = "inputToProcesses", "outputFromProcesses"
+_WORDS = re.compile(r"[^\W_]+")
+_PATTERN = re.compile(r"/\{[^/{}]+\}$")
+"""End of a resource set, which represents the files of a folder."""
 
 
 class PurviewCatalog:
@@ -25,10 +42,10 @@ class PurviewCatalog:
 
     def __init__(self, account: PurviewAccount) -> None:
         self._account = account
-        self._upkeep = ColumnSync(account)
+        self._columns = ColumnSync(account)
         self._known: dict[Key, Key] = {}
         """Dataset to the asset that represents it."""
-        self._looked_s = time.monotonic()
+        self._looked_up_s = time.monotonic()
 
     def upsert(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
         """Create missing datasets, then the processes that refer to them; then delete what these replace.
@@ -43,20 +60,20 @@ class PurviewCatalog:
 
     def _forget(self) -> None:
         self._known.clear()
-        self._upkeep.forget()
+        self._columns.forget()
 
     def _upsert(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
         processes = [entity for entity in entities if is_process(entity)]
-        stale = time.monotonic() - self._looked_s > _LOOKS_AGAIN_S
+        stale = time.monotonic() - self._looked_up_s > _LOOKUP_INTERVAL_S
         if not processes or stale or len(self._known) > _KNOWN:
             self._forget()  # without processes this look-up is the only request that shows whether the target responds
-            self._looked_s = time.monotonic()
+            self._looked_up_s = time.monotonic()
         datasets = [entity for entity in entities if not is_process(entity) and entity_key(entity) not in self._known]
         found = self._found(datasets)
         made = {entity_key(each): each for each in datasets if entity_key(each) not in found}
         self._account.post([each for key, table in made.items() for each in (table, *columns.get(key, ()))])
         self._known |= {entity_key(each): found.get(entity_key(each), entity_key(each)) for each in datasets}
-        self._upkeep.update({key: own for key, own in columns.items() if self._known[key] == key}, made)
+        self._columns.update({key: own for key, own in columns.items() if self._known[key] == key}, made)
         sent = _newest(rewrite_references(process, self._known) for process in processes)
         self._account.post(sent)
         self._delete_placeholders({was: now for was, now in found.items() if was[0] == PLACEHOLDER and now != was})
@@ -135,3 +152,107 @@ def _outputs(process: Entity) -> list[Key]:
 def _job(name: str) -> str:
     """Return the part of a process's qualified name that identifies its job."""
     return name.rpartition("/processes/")[0]
+
+
+class ColumnSync:
+    """The columns of one account; RequestFailed ends the attempt if a response is not as expected."""
+
+    def __init__(self, account: PurviewAccount) -> None:
+        self._account = account
+        self._sent: dict[Key, bytes] = {}
+        """Table to the hash of the columns sent last; a schema recurs with every run."""
+
+    def forget(self) -> None:
+        """Clear the cache."""
+        self._sent.clear()
+
+    def update(self, columns: Mapping[Key, Sequence[Entity]], made: Collection[Key]) -> None:
+        """Send the columns that differ, then delete removed ones; made: tables just created with their columns."""
+        news = {key: digest for key, own in columns.items() if (digest := _digest(own)) != self._sent.get(key)}
+        by_type: dict[str, list[str]] = defaultdict(list)
+        for kind, name in news.keys() - made:
+            by_type[kind].append(name)
+        changed: list[Entity] = []
+        removed: list[str] = []
+        for kind, names in by_type.items():
+            for table in self._account.existing(kind, sorted(names), related=True):
+                own = columns[kind, table.qualified_name]
+                sent, left = column_changes(table, self._there(table, own[0]["typeName"]), own)
+                changed += sent
+                removed += left
+        self._account.post(changed)
+        self._account.delete(removed)
+        self._sent |= news
+
+    def _there(self, table: AtlasEntity, kind: str) -> list[AtlasEntity]:
+        sides = (side for side in table.relationship_attributes.values() if isinstance(side, list))
+        guids = {one["guid"] for side in sides for one in side if one.get("typeName") == kind}
+        return [*self._account.by_guid(sorted(guids))]
+
+
+def _digest(columns: Sequence[Entity]) -> bytes:
+    return sha256(msgspec.json.encode([each["attributes"] for each in columns])).digest()
+
+
+def search_term(dataset: Entity) -> str:
+    """Return the search term: the last part of a path, or of a table's dotted name."""
+    name = str(dataset["attributes"].get("openlineageName") or dataset["attributes"]["name"]).rstrip("/")
+    return name.rpartition("/" if "/" in name else ".")[2]
+
+
+def match_asset(dataset: Entity, found: Iterable[FoundAsset]) -> Key | None:
+    """Return the matching asset: for known types by normalised name, else the only asset whose words match."""
+    fits = _has_same_words if dataset["typeName"] == PLACEHOLDER else _has_same_name
+    same = [each for each in found if each.entity_type not in OUR_TYPES and fits(dataset, each)]
+    sets = [each for each in same if "resource_set" in each.entity_type]
+    best = sorted({(each.entity_type, each.qualified_name) for each in sets or same})
+    return best[0] if len(best) == 1 else None
+
+
+def rewrite_references(
+    entity: Entity, bound: Mapping[Key, Key], by_guid: Mapping[str, Key] = MappingProxyType({})
+) -> Entity:
+    """Return a process with references replaced by the assets that they are bound to, also in its column mapping.
+
+    by_guid: keys of assets by guid, for references as Atlas returns them.
+    """
+    attributes = dict(entity["attributes"])
+    for side in ("inputs", "outputs"):
+        if side in attributes:
+            references = [_rewritten_reference(each, bound, by_guid) for each in attributes[side]]
+            attributes[side] = [each for place, each in enumerate(references) if each not in references[:place]]
+    names = {was[1]: now[1] for was, now in bound.items()}
+    mapping = json.loads(attributes.get("columnMapping") or "[]")
+    for pair in mapping:
+        pair["DatasetMapping"] = {end: names.get(name, name) for end, name in pair["DatasetMapping"].items()}
+    if mapping:
+        attributes["columnMapping"] = json.dumps(mapping, ensure_ascii=False, separators=(",", ":"))
+    return {"typeName": entity["typeName"], "attributes": attributes}
+
+
+def _rewritten_reference(found: Entity, bound: Mapping[Key, Key], by_guid: Mapping[str, Key]) -> Entity:
+    if "guid" in found and found["guid"] not in by_guid:
+        return {"typeName": found["typeName"], "guid": found["guid"]}
+    key = by_guid[found["guid"]] if "guid" in found else reference_key(found)
+    return reference(*bound.get(key, key))
+
+
+def _has_same_name(dataset: Entity, found: FoundAsset) -> bool:
+    return _normal(entity_key(dataset)[1]) == _normal(found.qualified_name)
+
+
+def _normal(name: str) -> str:
+    return _PATTERN.sub("", name.lower().rstrip("/")).rstrip("/").replace(".dfs.", ".blob.")
+
+
+def _has_same_words(dataset: Entity, found: FoundAsset) -> bool:
+    """Return whether an asset has all words of the dataset's host, and those of its name in order up to the last."""
+    there = _WORDS.findall(found.qualified_name.lower())
+    attributes = dataset["attributes"]
+    host = attributes["openlineageNamespace"].partition("://")[2]
+    name = _WORDS.findall(attributes["openlineageName"].lower())
+    left = iter(there)
+    return bool(
+        host and name and there and there[-1] == name[-1]
+        and {*_WORDS.findall(host.lower())} <= {*there} and all(word in left for word in name)
+    )  # fmt: skip

@@ -9,10 +9,18 @@ from pydantic import Field
 from headwater.events.event import Content
 from headwater.events.rows import Row, content_rows
 from headwater.lineage.names.name_patterns import Template, read_template
-from headwater.sinks.contract.sink_options import ConfigModel
-from headwater.sinks.targets.purview.answers import AtlasEntity
-from headwater.sinks.targets.purview.entity_types import COLUMN, PLACEHOLDER
-from headwater.sinks.targets.purview.wire import Entity, Key, entity_key, is_column, reference, reference_key
+from headwater.sinks.contract.options import ConfigModel
+from headwater.sinks.targets.purview.atlas import (
+    COLUMN,
+    PLACEHOLDER,
+    AtlasEntity,
+    Entity,
+    Key,
+    entity_key,
+    is_column,
+    reference,
+    reference_key,
+)
 from headwater.tables import SCHEMAS
 
 MARK = "openlineage"

@@ -15,9 +15,9 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import display_form
 from headwater.lineage.names.name_operations import count_parts
 from headwater.lineage.names.name_patterns import Pattern, Template, read_pattern, read_template
-from headwater.sinks.contract.sink_options import ConfigModel
+from headwater.sinks.contract.options import ConfigModel
+from headwater.sinks.targets.purview.atlas import PLACEHOLDER
 from headwater.sinks.targets.purview.columns import ColumnNames, ColumnsRule, names_of_placeholder
-from headwater.sinks.targets.purview.entity_types import PLACEHOLDER
 
 _WORKSPACE = "databricks_workspace"
 """The hole in templates that an option of the sink fills."""

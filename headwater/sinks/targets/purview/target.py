@@ -13,19 +13,41 @@ from headwater.common.errors import Retry, WrongQuestion, WrongSetting
 from headwater.index.rules_files import RulesFiles
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.sinks.connecting.http_options import EntraId, HttpOptions, open_poster
-from headwater.sinks.contract.sink_options import Options, SecretResolver
-from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent
-from headwater.sinks.targets.purview.account import PurviewAccount
-from headwater.sinks.targets.purview.answers import RequestFailed
+from headwater.sinks.connecting.authentication import EntraId
+from headwater.sinks.connecting.http import HttpOptions, open_poster
+from headwater.sinks.contract.options import Options, SecretResolver
+from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent
+from headwater.sinks.contract.support import ItemSupport, SupportTable
+from headwater.sinks.targets.purview.account import PurviewAccount, RequestFailed
+from headwater.sinks.targets.purview.atlas import Entity, deduplicate
 from headwater.sinks.targets.purview.catalog import PurviewCatalog
 from headwater.sinks.targets.purview.columns import newest_columns
 from headwater.sinks.targets.purview.entities import EntityBuilder
 from headwater.sinks.targets.purview.names import QualifiedNameRule, QualifiedNames
-from headwater.sinks.targets.purview.support import purview_support
-from headwater.sinks.targets.purview.wire import Entity, deduplicate
 
 _SCOPE = "https://purview.azure.net/.default"
+_NO_COLUMNS = "its dataset is an input, without columns"
+_COLUMNS = "columns of datasets that this sink creates, if their rule has `columns`: name, data type, description"
+_SUPPORT = (
+    ItemSupport("event", "*", "whole"),
+    ItemSupport("state", "*", "part", "a job has the state of its newest run"),
+    ItemSupport("read dataset", "*", "part", "of runs that count and write a dataset"),
+    ItemSupport("written dataset", "*", "part", "of runs that count"),
+    ItemSupport("job facet", "jobType", "part", "whether its runs end"),
+    ItemSupport("dataset facet", "symlinks", "part", "used for the dataset's name"),
+    ItemSupport("dataset facet", "lifecycleStateChange", "part", "whether a run only drops a dataset"),
+    ItemSupport("dataset facet", "schema", "part", _COLUMNS),
+    ItemSupport("nested column", "*", "part", _COLUMNS),
+    ItemSupport("value edge", "*", "whole"),
+    ItemSupport("other edge", "*", "part", _NO_COLUMNS),
+    ItemSupport("dataset-wide edge", "*", "part", _NO_COLUMNS),
+    ItemSupport("dataset edge", "*", "part", _NO_COLUMNS),
+    ItemSupport("masked column", "*", "not", "columnMapping contains only names"),
+    ItemSupport("subtype", "*", "not", "columnMapping contains only names"),
+    ItemSupport("description", "*", "not", "columnMapping contains only names"),
+    ItemSupport("missing input", "*", "whole"),
+    ItemSupport("*", "*", "not", "facets are not sent"),
+)
 
 
 class PurviewOptions(HttpOptions):
@@ -44,7 +66,11 @@ class PurviewOptions(HttpOptions):
 
 
 OPTIONS = PurviewOptions
-support_table = purview_support
+
+
+def support_table(_: Options) -> SupportTable:
+    """Return what Purview can represent: the newest state of jobs, lineage of datasets, and columns that are copied."""
+    return _SUPPORT
 
 
 class PurviewTarget:

@@ -1,6 +1,7 @@
 """Build the notices of a webhook: small, and equal for equal events; pure functions."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -8,25 +9,25 @@ import msgspec
 
 from headwater.events.decode import decode, repair_surrogates
 from headwater.events.error_facets import errors_in
+from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.events.times import iso, parse_time
 from headwater.events.wire import WireEvent, read_wire_event
 from headwater.lake.schema_changes import SchemaChange
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.runs.sent_facets import run_facets
-from headwater.sinks.contract.sink_shape import SinkEvent, run_of
-from headwater.sinks.merging.merged_event import MergedEvent
-from headwater.sinks.targets.webhook.broken_contracts import BrokenContract
-from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn
-from headwater.sinks.targets.webhook.unreported_notice import unreported_data, unreported_key
-
-NoticeKind = Literal[
-    "run.failed", "run.lost", "schema.changed", "column.exposed", "contract.broken", "unreported.found"
-]  # fmt: skip
+from headwater.sinks.contract.shape import SinkEvent, run_of
+from headwater.sinks.merging.runs import MergedEvent
+from headwater.sinks.targets.webhook.server import BrokenContract, ExposedColumn
 
 _LONGEST = 1000
 """Maximum length of an error message or the description of a transformation."""
 _DATASETS, _COLUMNS = 20, 100
 """Maximum number of datasets in a notice and of columns per dataset; `datasetsTotal` etc. have the full counts."""
+_SHOWN = 20
+_FINDING_FIELDS = ("kind", "name", "time", "id", "run", "version", "reason", "advice")
+NoticeKind = Literal[
+    "run.failed", "run.lost", "schema.changed", "column.exposed", "contract.broken", "unreported.found"
+]  # fmt: skip
 
 
 def run_failed(event: SinkEvent) -> bytes:
@@ -124,3 +125,34 @@ def _notice(kind: NoticeKind, about: str, time_us: int, data: dict[str, Any]) ->
             "data": data,
         }
     )
+
+
+def is_comparison(event: SinkEvent) -> bool:
+    """Return whether an event comes from `headwater reconcile --save`."""
+    head = event.head
+    return head.kind == "JOB" and head.job_namespace == NAMESPACE and (head.job_name or "").startswith(PREFIX)
+
+
+def unreported_data(event: SinkEvent) -> dict[str, Any] | None:
+    """Return the content of a notice, None if the comparison found nothing: counts by kind and the newest findings."""
+    try:
+        facet = decode(event.body)["job"]["facets"][FACET]
+        found = [{name: each.get(name) for name in _FINDING_FIELDS} for each in facet["findings"]]
+        if not found:
+            return None
+        kinds = Counter(each["kind"] for each in found)
+        summary = {name: facet[name] for name in ("since", "until", "total")}
+    except (KeyError, TypeError, AttributeError):
+        return None  # a job of another producer with the same name
+    return {
+        "comparison": str(event.head.job_name).removeprefix(PREFIX),
+        **summary,
+        "kinds": kinds,
+        "findings": found[-_SHOWN:],
+    }
+
+
+def unreported_key(data: dict[str, Any]) -> str:
+    """Return a key that is equal for equal findings, so that repeated findings repeat the notice's id."""
+    found = sorted(str([each[name] for name in ("kind", "name", "id", "run", "version")]) for each in data["findings"])
+    return f"{data['comparison']} {data['total']} {found}"

@@ -1,39 +1,47 @@
 """Send notices to a webhook: small signed JSON, by the Standard Webhooks specification 1.0.0."""
 
+import base64
+import binascii
+import hmac
+import time
 from collections.abc import Sequence
 from typing import Literal, Self, cast
 
+import msgspec
 from pydantic import Field, model_validator
 
 from headwater.common.errors import WrongSetting
 from headwater.events.finding_facet import FACET
 from headwater.events.stored_cells import StoredHead
 from headwater.lineage.runs.lost_runs import LOST_AFTER
-from headwater.sinks.connecting.http_options import HttpOptions, open_poster
-from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.contract.item_support import ItemSupport, SupportTable
-from headwater.sinks.contract.sink_options import Options, Pause, SecretReference, SecretResolver, Silence
-from headwater.sinks.contract.sink_shape import WATCH, Outcome, Payload, SinkEvent
-from headwater.sinks.merging.earlier_events import SchemaChanges
-from headwater.sinks.merging.merged_event import MergedEvent
-from headwater.sinks.targets.webhook.broken_contracts import BrokenContract, BrokenContracts
-from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn, ExposedColumns, HeadwaterServer
+from headwater.sinks.connecting.authentication import Headers
+from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
+from headwater.sinks.contract.options import Options, Pause, SecretReference, SecretResolver, Silence
+from headwater.sinks.contract.shape import WATCH, Outcome, Payload, SinkEvent
+from headwater.sinks.contract.support import ItemSupport, SupportTable
+from headwater.sinks.merging.payloads import SchemaChanges
+from headwater.sinks.merging.runs import MergedEvent
 from headwater.sinks.targets.webhook.notices import (
     NoticeKind,
     column_exposed,
     contract_broken,
+    is_comparison,
     run_failed,
     run_lost,
     schema_changed,
     unreported_found,
 )
-from headwater.sinks.targets.webhook.signing import sign_notices, signing_key
-from headwater.sinks.targets.webhook.unreported_notice import is_comparison
+from headwater.sinks.targets.webhook.server import (
+    BrokenContract,
+    BrokenContracts,
+    ExposedColumn,
+    ExposedColumns,
+    HeadwaterServer,
+)
 
 _ENDS = ("FAIL", "ABORT")
-_ASKED = frozenset(("column.exposed", "contract.broken"))
+_POLLED = frozenset(("column.exposed", "contract.broken"))
 """Notices that no event reports: the sink queries a Headwater server for them."""
-
 _CONTRACTS = " contracts"
 """Key of the contracts among the tags in the stored state."""
 
@@ -62,11 +70,11 @@ class WebhookOptions(HttpOptions):
     @property
     def poll_interval_s(self) -> float | None:
         """Seconds between two queries for exposed columns and broken contracts."""
-        return self.headwater.every if self.headwater and _ASKED.intersection(self.notices) else None
+        return self.headwater.every if self.headwater and _POLLED.intersection(self.notices) else None
 
     @model_validator(mode="after")
     def _check_has_server(self) -> Self:
-        asked = sorted(_ASKED.intersection(self.notices))
+        asked = sorted(_POLLED.intersection(self.notices))
         if self.headwater is None and {"notices"} & self.model_fields_set and asked:
             raise ValueError(f"`{asked[0]}` needs a Headwater server to query: add `headwater: {{url: …}}`")
         return self
@@ -124,8 +132,8 @@ class WebhookTarget:
     def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
         """Return the notices of events; most events have none."""
         wants_failed, wants_changed = (kind in self._notices for kind in ("run.failed", "schema.changed"))
-        tells = any(each.head.kind == "DATASET" or each.head.state == "COMPLETE" for each in events)
-        changed = changes() if wants_changed and tells else {}
+        may_change = any(each.head.kind == "DATASET" or each.head.state == "COMPLETE" for each in events)
+        changed = changes() if wants_changed and may_change else {}
         found = []
         for event in events:
             if wants_failed and event.head.state in _ENDS:
@@ -198,3 +206,34 @@ def open_target(options: Options, reveal: SecretResolver) -> WebhookTarget:
     if asked and "contract.broken" in given.notices:
         broken = BrokenContracts(open_poster(asked, reveal), asked.url)
     return WebhookTarget(poster, "" if "/" in bare else "/", given.notices, exposed, broken)
+
+
+class _Notice(msgspec.Struct):
+    id: str
+
+
+def sign_notices(key: bytes) -> Headers:
+    """Return a function that signs a notice: HMAC-SHA256 over its id, the time of sending (s) and its body."""
+
+    def headers(_: str, __: str, body: bytes | None) -> dict[str, str]:
+        notice, sent = body or b"", str(int(time.time()))
+        name = msgspec.json.decode(notice, type=_Notice).id
+        digest = hmac.digest(key, f"{name}.{sent}.".encode() + notice, "sha256")
+        signature = f"v1,{base64.b64encode(digest).decode()}"
+        return {"webhook-id": name, "webhook-timestamp": sent, "webhook-signature": signature}
+
+    return headers
+
+
+def signing_key(secret: str) -> bytes:
+    """Decode a secret to a key; raises WrongSetting if it is not valid."""
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        key = b""
+    if not 24 <= len(key) <= 64:
+        raise WrongSetting(
+            "`secret` is not `whsec_` followed by 24 to 64 bytes in base64. Create one: "
+            "`python -c \"import base64, os; print('whsec_' + base64.b64encode(os.urandom(32)).decode())\"`."
+        )
+    return key

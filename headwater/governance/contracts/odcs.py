@@ -1,0 +1,299 @@
+"""Generate a contract in the Open Data Contract Standard 3.1 (bitol.io) from observed facts.
+
+Facts without a member in the standard (every upstream step, tags whose values a column may contain) are in
+`customProperties`. Their names are only defined here.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+from headwater.questions.answers.answer_parts import Column, Dataset, StepTransformation
+from headwater.questions.answers.contract_answers import (
+    ContractColumn,
+    ContractFacts,
+    ContractService,
+    ContractSource,
+    ContractTag,
+)
+
+API_VERSION = "v3.1.0"
+FIRST_VERSION = "1.0.0"
+DATASET, JOBS, OPAQUE, LINEAGE, HOLDS, INFLUENCES = (
+    "dataset", "producingJobs", "jobsWithoutColumnLineage", "lineage", "holds", "influencedBy",
+)  # fmt: skip
+"""Names of custom properties."""
+_CLASSIFYING = ("classification", "confidentiality", "sensitivity")
+FREQUENCY, LATENCY, ROWS = "frequency", "latency", "minimumRows"
+_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+_WORDS = {"second": "s", "m": "min", "minute": "min", "hour": "h", "hr": "h", "day": "d"}
+_LOGICAL = {
+    "integer": "byte tinyint int8 short smallint int16 int integer int32 int2 int4 long bigint int64 hugeint serial "
+    "bigserial uint8 uint16 uint32 uint64",
+    "number": "float real float4 float32 double float8 float64 decimal dec numeric number bignumeric money",
+    "boolean": "boolean bool bit",
+    "date": "date date32 date64 localdate",
+    "timestamp": "timestamp timestamp_ntz timestamp_ltz timestamptz timestamp_tz datetime datetime2 smalldatetime "
+    "localdatetime instant",
+    "time": "time timetz localtime",
+    "string": "string str varchar char character text nvarchar nchar clob uuid json jsonb variant xml binary varbinary "
+    "bytes bytea blob interval",
+    "array": "array list",
+    "object": "struct record row object map",
+}
+_BY_WORD = {word: logical for logical, words in _LOGICAL.items() for word in words.split()}
+_WORD = re.compile(r"[a-z_0-9]+")
+Json = dict[str, Any]
+
+
+def document_of(facts: ContractFacts, version: str = FIRST_VERSION, promised: Collection[str] = ()) -> Json:
+    """Return the contract for observed facts. Unknown facts are not promised.
+
+    promised: case-folded names of columns that the contract includes even if only readers list them.
+    """
+    dataset = facts.dataset
+    return _without_empty(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "DataContract",
+            "id": str(uuid5(NAMESPACE_URL, f"{dataset.namespace}\n{dataset.dataset}")),
+            "name": dataset.dataset,
+            "version": version,
+            "status": "active",
+            "description": _without_empty({"purpose": facts.description, "limitations": _limitations(facts)}),
+            "tags": _tags(facts.tags),
+            "servers": [_server(dataset)],
+            "schema": [_schema(facts, promised)],
+            "team": _team(facts),
+            "slaProperties": sla_properties(facts.service),
+        }
+    )
+
+
+def column_text(column: Column | ContractSource) -> str:
+    """Return a column in the form of commands: `NAMESPACE/DATASET#COLUMN`."""
+    whole = dataset_text(Dataset(column.namespace, column.dataset))
+    return f"{whole}#{column.column}" if column.column else whole
+
+
+def dataset_text(dataset: Dataset) -> str:
+    """Return a dataset in the form of commands: `NAMESPACE/DATASET`."""
+    return f"{dataset.namespace}/{dataset.dataset.lstrip('/')}"
+
+
+def shown_dataset(dataset: Dataset) -> str:
+    """Return the display name of a dataset, else its form for commands."""
+    return dataset.display_name or dataset_text(dataset)
+
+
+def shown_column(column: ContractSource) -> str:
+    """Return a column with the display name of its dataset, else in its form for commands."""
+    return f"{shown_dataset(column)}#{column.column}" if column.column else shown_dataset(column)
+
+
+def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
+    name = facts.dataset.dataset
+    writers = facts.writers
+    return _without_empty(
+        {
+            "name": name.rstrip("/").rpartition("/")[2] or name or "dataset",
+            "physicalName": dataset_text(facts.dataset),
+            "physicalType": "table",
+            "logicalType": "object",
+            "description": facts.description,
+            "tags": _tags(facts.tags),
+            "properties": [
+                _property(column)
+                for column in facts.columns
+                if not column.readers_only or column.name.casefold() in promised
+            ],
+            "customProperties": _custom(
+                {
+                    DATASET: {"namespace": facts.dataset.namespace, "name": name},
+                    JOBS: [{"namespace": each.job.namespace, "name": each.job.name} for each in writers],
+                    OPAQUE: [
+                        {"namespace": each.job.namespace, "name": each.job.name} for each in writers if each.opaque
+                    ],
+                    INFLUENCES: [
+                        {"column": column_text(each), "steps": [_step(step) for step in each.steps]}
+                        for each in facts.influences
+                    ],
+                }
+            ),
+        }
+    )
+
+
+def _property(column: ContractColumn) -> Json:
+    direct = [source for source in column.sources if source.distance == 1]
+    return _without_empty(
+        {
+            "name": column.name,
+            "physicalType": column.type,
+            "logicalType": logical_type(column.type),
+            "description": column.description,
+            "tags": _tags(column.tags),
+            "classification": _classification(column),
+            "transformSourceObjects": [column_text(source) for source in direct],
+            "transformLogic": "\n".join(f"{column_text(each)}: {_describe_steps(each.steps)}" for each in direct),
+            "transformDescription": _upstream_text(column),
+            "customProperties": _custom(
+                {
+                    LINEAGE: [_lineage(source) for source in column.sources],
+                    HOLDS: [{"tag": each.tag, "exposure": each.exposure} for each in column.exposures],
+                }
+            ),
+        }
+    )
+
+
+def _lineage(source: ContractSource) -> Json:
+    return {
+        "column": column_text(source),
+        "into": column_text(source.into),
+        "distance": source.distance,
+        "job": f"{source.job.namespace}/{source.job.name}",
+        "steps": [_step(step) for step in source.steps],
+        "masked": source.masked,
+    }
+
+
+def _step(step: StepTransformation) -> Json:
+    return _without_empty(
+        {"type": step.type, "subtype": step.subtype, "masking": step.masking, "description": step.description}
+    )
+
+
+def _upstream_text(column: ContractColumn) -> str | None:
+    """Return the upstream path as text, nearest steps first."""
+    lines = [
+        f"{_short(each.into)} comes from {_short(each)} by job {each.job.name} ({_describe_steps(each.steps)})"
+        for each in column.sources
+    ]
+    return "\n".join(lines) or None
+
+
+def _short(column: Column | ContractSource) -> str:
+    """Return a column with the last two parts of its dataset's name."""
+    return f"{'/'.join(column.dataset.strip('/').split('/')[-2:])}#{column.column}"
+
+
+def _describe_steps(steps: Iterable[StepTransformation]) -> str:
+    texts = (
+        " ".join(filter(None, (step.type.lower(), (step.subtype or "").lower(), "masks" if step.masking else "")))
+        + (f": {step.description}" if step.description else "")
+        for step in steps
+    )
+    return "; ".join(dict.fromkeys(texts))
+
+
+def _classification(column: ContractColumn) -> str | None:
+    """Return the value of a classifying tag, else the column's tags and those whose values it contains unmasked."""
+    named = [tag.value for tag in column.tags if tag.key.casefold() in _CLASSIFYING]
+    exposed = [each.tag for each in column.exposures if each.exposure == "exposed"]
+    return ", ".join(named or sorted({*(tag.key.casefold() for tag in column.tags), *exposed})) or None
+
+
+def _tags(tags: Iterable[ContractTag]) -> list[str]:
+    return [tag.key if tag.value.casefold() in ("", "true") else f"{tag.key}={tag.value}" for tag in tags]
+
+
+def _team(facts: ContractFacts) -> Json | None:
+    members = [_without_empty({"username": each.name, "role": each.type or "owner"}) for each in facts.owners]
+    return {"members": members} if members else None
+
+
+def _server(dataset: Dataset) -> Json:
+    """Return the location. The standard's own server types are used if all their required members are known."""
+    scheme, _, host = dataset.namespace.partition("://")
+    location = dataset_text(dataset)
+    if scheme in ("s3", "s3a"):
+        return {"server": "observed", "type": "s3", "location": location}
+    if scheme == "kafka":
+        return {"server": "observed", "type": "kafka", "host": host or dataset.namespace}
+    return {"server": "observed", "type": "custom", "location": location}
+
+
+def _limitations(facts: ContractFacts) -> str | None:
+    silent = [each.job.name for each in facts.writers if each.opaque]
+    texts = [f"Written without column lineage by {', '.join(silent)}."] if silent else []
+    if facts.truncated:
+        texts.append("The dataset has more columns or sources than a contract can list.")
+    return " ".join(texts) or None
+
+
+def _custom(values: Json) -> list[Json]:
+    return [{"property": name, "value": value} for name, value in values.items() if value not in (None, [], "")]
+
+
+def _without_empty(members: Json) -> Json:
+    return {name: value for name, value in members.items() if value not in (None, [], {}, "")}
+
+
+class ServiceLevels(NamedTuple):
+    """Promised service levels, None if not promised. longest_s: maximum seconds between two writes."""
+
+    longest_s: float | None = None
+    rows: float | None = None
+
+
+def sla_properties(service: ContractService) -> list[dict[str, Any]]:
+    """Return the observed service levels, without those that need an unknown rhythm or row count."""
+    found: list[dict[str, Any]] = []
+    if service.usual_seconds and service.longest_seconds:
+        value, unit = _rounded(service.usual_seconds)
+        text = "The usual time between two observed writes."
+        found.append({"property": FREQUENCY, "value": value, "unit": unit, "description": text})
+        value, unit = _rounded(service.longest_seconds, up=True)
+        text = "The longest time between two writes before the next one is late, derived from observed writes."
+        found.append({"property": LATENCY, "value": value, "unit": unit, "description": text})
+    if service.rows:
+        text = "The minimum number of rows per write: half of the observed number, rounded down."
+        found.append({"property": ROWS, "value": _rounded_half(service.rows), "unit": "rows", "description": text})
+    return found
+
+
+def levels_of(properties: Any) -> ServiceLevels:
+    """Parse the service levels of a contract. Properties with an unknown form are ignored."""
+    found: dict[str, float] = {}
+    for each in properties if isinstance(properties, list) else ():
+        name, value = (each.get("property"), each.get("value")) if isinstance(each, dict) else (None, None)
+        if name in (LATENCY, ROWS) and isinstance(value, int | float) and not isinstance(value, bool):
+            found[name] = value * (_seconds(each.get("unit")) if name == LATENCY else 1)
+    return ServiceLevels(found.get(LATENCY), found.get(ROWS))
+
+
+def _seconds(unit: Any) -> int:
+    text = str(unit or "d").casefold()
+    word = _WORDS.get(text) or _WORDS.get(text.removesuffix("s")) or text
+    return _UNITS.get(word, _UNITS["d"])
+
+
+def _rounded(seconds: int, *, up: bool = False) -> tuple[int, str]:
+    """Return a duration in the largest unit with an error of at most a tenth."""
+    for unit, length in reversed(_UNITS.items()):
+        whole = -(-seconds // length) if up else round(seconds / length)
+        if whole and abs(whole * length - seconds) <= seconds / 10:
+            return whole, unit
+    return seconds, "s"
+
+
+def _rounded_half(rows: int) -> int:
+    """Return half of a count, rounded down to its first digit."""
+    half = max(1, rows // 2)
+    place = 10 ** (len(str(half)) - 1)
+    return int(half // place * place)
+
+
+def logical_type(sent: str | None) -> str:
+    """Return the logical type of a type as sent, such as `decimal(10,2)`; `string` if it is unknown.
+
+    Maps become `object`, because the standard's JSON Schema requires key and value types of a map, which events do not
+    contain.
+    """
+    text = (sent or "").strip().casefold()
+    if text.endswith("[]"):
+        return "array"
+    found = _WORD.match(text)
+    return _BY_WORD.get(found[0], "string") if found else "string"

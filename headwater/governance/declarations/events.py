@@ -1,0 +1,304 @@
+"""OpenLineage events that activate and withdraw declarations, and the record of active ones. No I/O.
+
+The lake stores active declarations as a facet of one job for each declaration. So any machine can withdraw a
+declaration, and an unchanged declaration sends no events.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from headwater.common.errors import WrongSetting
+from headwater.governance.declarations.declaration import (
+    Declaration,
+    ResolvedDataset,
+    ResolvedJob,
+    ResolvedOutput,
+    ResolvedStep,
+)
+from headwater.governance.declarations.file import DeclaredOwner
+from headwater.index.api_changes import job_deletion
+from headwater.lineage.names.dataset_name import Name
+
+FACET = "headwater_declaration"
+
+
+NAMESPACE, PREFIX = "headwater", "declare/"
+"""Namespace and name prefix of the job with the facet; the name of the declaration follows the prefix."""
+
+
+PRODUCER = "urn:headwater:declare"
+
+
+_SPEC = "https://openlineage.io/spec"
+
+
+_EVENT_SCHEMA = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/"
+
+
+_TAGGED_BY = "HEADWATER"
+
+
+Json = dict[str, Any]
+
+
+class LedgerEntry(msgspec.Struct, frozen=True):
+    """A declared job or dataset. digest: of its event. facets: names of the declared facets of a dataset."""
+
+    namespace: str
+    name: str
+    digest: str
+    facets: list[str] = []
+
+    @property
+    def whole(self) -> Name:
+        """Its job or dataset name."""
+        return Name(self.namespace, self.name)
+
+
+class ActiveDeclaration(msgspec.Struct, frozen=True):
+    """An active declaration. collection: the name of its folder, empty without one."""
+
+    declaration: str
+    collection: str = ""
+    jobs: list[LedgerEntry] = []
+    datasets: list[LedgerEntry] = []
+    since: str = ""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is active, which means not withdrawn."""
+        return bool(self.jobs or self.datasets)
+
+
+def active_declarations(facets: Iterable[Any]) -> dict[str, ActiveDeclaration]:
+    """Return active declarations by name from items of the question `facets`. Other jobs of that name are ignored."""
+    found = {}
+    for item in facets:
+        try:
+            active = msgspec.convert({**item["facet"], "since": item["eventTime"]}, ActiveDeclaration)
+        except (KeyError, TypeError, msgspec.ValidationError):
+            continue
+        if active.is_active and (item["namespace"], item["name"]) == (NAMESPACE, PREFIX + active.declaration):
+            found[active.declaration] = active
+    return found
+
+
+def check_conflicts(wanted: Sequence[Declaration], known: dict[str, ActiveDeclaration]) -> None:
+    """Raise WrongSetting if two declarations have the same name or job, because one would replace the other."""
+    holders: dict[Name, str] = {}
+    names: set[str] = set()
+    for each in wanted:
+        if each.name in names:
+            raise WrongSetting(f"Two files have the declaration name {each.name!r}. Change the `name:` of one of them.")
+        names.add(each.name)
+        holders |= _claim_jobs(each.name, (job.name for job in each.jobs), holders)
+    for name, active in known.items():
+        if name not in names:
+            _claim_jobs(name, (entry.whole for entry in active.jobs), holders)
+
+
+def _claim_jobs(name: str, jobs: Iterable[Name], holders: dict[Name, str]) -> dict[Name, str]:
+    listed = [*jobs]
+    for job in listed:
+        if job in holders:
+            raise WrongSetting(
+                f"Job {'/'.join(job.parts)!r} is declared by {holders[job]!r} and by {name!r}. Rename the job in one "
+                "of them, or withdraw the other declaration with `headwater declare --withdraw`."
+            )
+    return dict.fromkeys(listed, name)
+
+
+def events_to_declare(wanted: Declaration, known: ActiveDeclaration | None, collection: str, time: str) -> list[Json]:
+    """Return the events that activate a declaration, the ledger's event last; none if it is unchanged."""
+    before = known or ActiveDeclaration(wanted.name)
+    jobs = [LedgerEntry(*each.name.parts, digest_of(job_event(each, ""))) for each in wanted.jobs]
+    datasets = [
+        LedgerEntry(*each.name.parts, digest_of([facets := dataset_facets(each), each.name]), sorted(facets))
+        for each in wanted.datasets
+    ]
+    now = ActiveDeclaration(wanted.name, collection, jobs, datasets)
+    if (jobs, datasets, collection) == (before.jobs, before.datasets, before.collection):
+        return []
+    held = {each.whole: each for each in before.datasets}
+    events = [job_event(each, time) for each, entry in zip(wanted.jobs, jobs, strict=True) if entry not in before.jobs]
+    events += [
+        dataset_event(each, wanted.name, held[each.name].facets if each.name in held else (), time)
+        for each, entry in zip(wanted.datasets, datasets, strict=True)
+        if entry not in before.datasets
+    ]
+    return [*events, *_withdrawn(before, {each.whole for each in (*jobs, *datasets)}, time), _ledger_event(now, time)]
+
+
+def events_to_withdraw(known: ActiveDeclaration, time: str) -> list[Json]:
+    """Return the events that withdraw a declaration."""
+    removed = ActiveDeclaration(known.declaration, known.collection)
+    return [*_withdrawn(known, set(), time), _ledger_event(removed, time)]
+
+
+def _withdrawn(before: ActiveDeclaration, remaining: set[Name], time: str) -> list[Json]:
+    events: list[Json] = []
+    for job in before.jobs:
+        if job.whole not in remaining:
+            events += [withdrawn_job(job.whole, time), {**job_deletion(job.whole), "eventTime": time}]
+    removed = [each for each in before.datasets if each.whole not in remaining]
+    return [*events, *(withdrawn_dataset(each.whole, before.declaration, each.facets, time) for each in removed)]
+
+
+def _ledger_event(active: ActiveDeclaration, time: str) -> Json:
+    members = {name: value for name, value in msgspec.to_builtins(active).items() if name != "since"}
+    facet = {"_producer": PRODUCER, "_schemaURL": f"{_EVENT_SCHEMA}JobFacet", **members}
+    job = {"namespace": NAMESPACE, "name": PREFIX + active.declaration, "facets": {FACET: facet}}
+    return {"eventTime": time, "producer": PRODUCER, "schemaURL": f"{_EVENT_SCHEMA}JobEvent", "job": job}
+
+
+class FacetVersion(NamedTuple):
+    """The version and name of a facet's specification."""
+
+    version: str
+    name: str
+
+    @property
+    def url(self) -> str:
+        """The facet's `_schemaURL`."""
+        return f"{_SPEC}/facets/{self.version}/{self.name}.json#/$defs/{self.name}"
+
+
+_COLUMN_LINEAGE = FacetVersion("1-2-0", "ColumnLineageDatasetFacet")
+
+
+_SCHEMA = FacetVersion("1-2-0", "SchemaDatasetFacet")
+
+
+_DATASET_OWNERS = FacetVersion("1-0-1", "OwnershipDatasetFacet")
+
+
+_DATASET_TAGS = FacetVersion("1-0-1", "TagsDatasetFacet")
+
+
+_DATASET_TEXT = FacetVersion("1-0-1", "DocumentationDatasetFacet")
+
+
+_OF_DATASETS = {
+    "schema": _SCHEMA, "ownership": _DATASET_OWNERS, "tags": _DATASET_TAGS, "documentation": _DATASET_TEXT
+}  # fmt: skip
+
+
+_JOB_OWNERS = FacetVersion("1-0-1", "OwnershipJobFacet")
+
+
+_JOB_TAGS = FacetVersion("1-0-1", "TagsJobFacet")
+
+
+_JOB_TEXT = FacetVersion("1-1-0", "DocumentationJobFacet")
+
+
+_JOB_TYPE = FacetVersion("2-0-4", "JobTypeJobFacet")
+
+
+def job_event(job: ResolvedJob, time: str) -> Json:
+    """Return the JobEvent that declares a job and replaces its earlier declaration. time: in the format of events."""
+    facets = {"jobType": _facet(_JOB_TYPE, processingType="BATCH", integration="DECLARED", jobType="JOB")}
+    facets |= _described(job.owners, job.description, _JOB_OWNERS, _JOB_TEXT)
+    if job.tags:
+        facets["tags"] = _facet(_JOB_TAGS, tags=[_tag(each) for each in job.tags])
+    outputs = [{**each.dataset.shown, "facets": _lineage(each)} for each in job.outputs]
+    return _job_event(job.name, facets, [each.shown for each in job.inputs], outputs, time)
+
+
+def withdrawn_job(name: Name, time: str) -> Json:
+    """Return the JobEvent that removes the declared lineage and facets of a job."""
+    gone = {"ownership": _JOB_OWNERS, "documentation": _JOB_TEXT, "tags": _JOB_TAGS}
+    return _job_event(name, {facet: _facet(which, _deleted=True) for facet, which in gone.items()}, [], [], time)
+
+
+def dataset_event(dataset: ResolvedDataset, declaration: str, before: Iterable[str], time: str) -> Json:
+    """Return the DatasetEvent that declares a dataset. before: names of the facets that were declared until now."""
+    return _dataset_event(dataset.name, declaration, {**_deleted_facets(before), **dataset_facets(dataset)}, time)
+
+
+def withdrawn_dataset(name: Name, declaration: str, before: Iterable[str], time: str) -> Json:
+    """Return the DatasetEvent that deletes the declared facets of a dataset."""
+    return _dataset_event(name, declaration, _deleted_facets(before), time)
+
+
+def dataset_facets(dataset: ResolvedDataset) -> dict[str, Json]:
+    """Return the declared facets of a dataset."""
+    declared = dataset.declared
+    facets = _described(dataset.owners, declared.description, _DATASET_OWNERS, _DATASET_TEXT)
+    if declared.columns:
+        listed = [{"name": each.name, "type": each.type, "description": each.description} for each in declared.columns]
+        facets["schema"] = _facet(_SCHEMA, fields=[{k: text for k, text in each.items() if text} for each in listed])
+    tags = [_tag(each) for each in declared.tags]
+    tags += [{**_tag(each), "field": column.name} for column in declared.columns for each in column.tags]
+    return facets | ({"tags": _facet(_DATASET_TAGS, tags=tags)} if tags else {})
+
+
+def digest_of(event: Any) -> str:
+    """Return a digest of an event, which must not contain its time."""
+    return sha256(msgspec.json.encode(event, order="deterministic")).hexdigest()[:16]
+
+
+def _lineage(output: ResolvedOutput) -> Json:
+    if not output.columns and not output.every:
+        return {}
+    fields = {column: {"inputFields": _inputs(steps)} for column, steps in output.columns.items()}
+    whole = _inputs(output.every)
+    return {"columnLineage": _facet(_COLUMN_LINEAGE, fields=fields, **({"dataset": whole} if whole else {}))}
+
+
+def _inputs(steps: Sequence[ResolvedStep]) -> list[Json]:
+    """Return the input fields of a column. Sources without a column are omitted here; they are inputs of the job."""
+    return [
+        {
+            **step.source.shown,
+            "field": step.column,
+            "transformations": [
+                {"type": step.kind, "subtype": step.how, "description": step.description, "masking": step.masked}
+            ],
+        }
+        for step in steps
+        if step.column is not None
+    ]
+
+
+def _described(
+    owners: Sequence[DeclaredOwner], text: str | None, owned: FacetVersion, documented: FacetVersion
+) -> dict[str, Json]:
+    facets = {}
+    if owners:
+        listed = [{"name": each.name} | ({"type": each.type} if each.type else {}) for each in owners]
+        facets["ownership"] = _facet(owned, owners=listed)
+    if text:
+        facets["documentation"] = _facet(documented, description=text)
+    return facets
+
+
+def _deleted_facets(before: Iterable[str]) -> dict[str, Json]:
+    """Return facets that delete declared ones. An empty list removes the tags of a producer."""
+    listed = {name: _facet(which, _deleted=True) for name, which in _OF_DATASETS.items()}
+    listed["tags"] = _facet(_DATASET_TAGS, tags=[])
+    return {name: listed[name] for name in before if name in listed}
+
+
+def _tag(key: str) -> Json:
+    return {"key": key, "value": "true", "source": _TAGGED_BY}
+
+
+def _facet(which: FacetVersion, **members: Any) -> Json:
+    return {"_producer": PRODUCER, "_schemaURL": which.url, **members}
+
+
+def _job_event(name: Name, facets: Mapping[str, Json], inputs: list[Any], outputs: list[Any], time: str) -> Json:
+    job = {**name.shown, "facets": facets}
+    listed = {"job": job, "inputs": inputs, "outputs": outputs}
+    return {"eventTime": time, "producer": PRODUCER, "schemaURL": f"{_EVENT_SCHEMA}JobEvent", **listed}
+
+
+def _dataset_event(name: Name, declaration: str, facets: Mapping[str, Json], time: str) -> Json:
+    dataset = {**name.shown, "facets": facets}
+    producer = f"{PRODUCER}:{quote(declaration, safe='')}"
+    return {"eventTime": time, "producer": producer, "schemaURL": f"{_EVENT_SCHEMA}DatasetEvent", "dataset": dataset}

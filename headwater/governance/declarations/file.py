@@ -1,0 +1,202 @@
+"""The YAML file of a declaration. Errors name file, line, cause and fix."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+
+from headwater.common.errors import WrongSetting
+from headwater.governance.yaml_text import YamlText, read_yaml_lines
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
+Column = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+DeclarationName = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,200}$")]
+How = Literal[
+    "IDENTITY", "TRANSFORMATION", "AGGREGATION", "JOIN", "GROUP_BY", "FILTER", "SORT", "WINDOW", "CONDITIONAL"
+]
+"""Subtypes of OpenLineage's transformations: the first three are DIRECT, the others INDIRECT."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def _of_dataset(value: Any) -> Any:
+    return {"dataset": value} if isinstance(value, str) else value
+
+
+def _of_source(value: Any) -> Any:
+    """Parse `DATASET#COLUMN`; a dataset alone means the whole dataset."""
+    if not isinstance(value, str):
+        return value
+    dataset, mark, column = value.rpartition("#")
+    return {"dataset": dataset, "column": column} if mark else {"dataset": value}
+
+
+def _of_name(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _listed(value: Any) -> Any:
+    if value == "":  # no value after the colon
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _of_steps(value: Any) -> Any:
+    """Parse the short forms of steps: texts are sources of one step."""
+    listed = _listed(value)
+    short = [each for each in listed if isinstance(each, str)]
+    return [*([{"from": short}] if short else []), *(each for each in listed if not isinstance(each, str))]
+
+
+class DeclaredPlace(_Part):
+    """A dataset. namespace: by default that of the file, or the first part of an address such as `s3://lake/a`."""
+
+    dataset: Text
+    namespace: Text | None = None
+
+
+class DeclaredSource(DeclaredPlace):
+    """A column of a dataset, or the whole dataset."""
+
+    column: Column | None = None
+
+
+Places = Annotated[list[Annotated[DeclaredPlace, BeforeValidator(_of_dataset)]], BeforeValidator(_listed)]
+Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_of_source)]], BeforeValidator(_listed)]
+
+
+class DeclaredStep(_Part):
+    """A step. how: by default TRANSFORMATION if the step masks or has a description, else IDENTITY."""
+
+    from_: Annotated[Sources, Field(alias="from", min_length=1)]
+    how: How | None = None
+    masked: bool = False
+    description: Text | None = None
+
+
+class DeclaredOwner(_Part):
+    """An owner. type: for example MAINTAINER."""
+
+    name: Text
+    type: Text | None = None
+
+
+Owners = Annotated[list[Annotated[DeclaredOwner, BeforeValidator(_of_name)]], BeforeValidator(_listed)]
+Steps = Annotated[list[DeclaredStep], BeforeValidator(_of_steps)]
+
+
+class DeclaredOutput(DeclaredPlace):
+    """An output of a job.
+
+    columns: steps of each column, empty if no column feeds it. every: steps into all columns.
+    """
+
+    columns: dict[Column, Steps] = {}
+    every: Steps = []
+
+
+Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_of_dataset)]], BeforeValidator(_listed)]
+
+
+class DeclaredJob(_Part):
+    """A job that sends no events itself.
+
+    inputs: datasets that it reads, with unknown columns. reads: columns that a reader without outputs reads.
+    """
+
+    name: Text
+    namespace: Text = "declared"
+    description: Text | None = None
+    owners: Owners = []
+    tags: list[Text] = []
+    inputs: Places = []
+    outputs: Outputs = []
+    reads: Sources = []
+
+
+class DeclaredField(_Part):
+    """A column of a dataset."""
+
+    name: Column
+    type: Text | None = None
+    description: Text | None = None
+    tags: list[Text] = []
+
+
+class DeclaredDataset(DeclaredPlace):
+    """A dataset that no event describes."""
+
+    description: Text | None = None
+    owners: Owners = []
+    tags: list[Text] = []
+    columns: list[Annotated[DeclaredField, BeforeValidator(_of_name)]] = []
+
+
+class DeclarationFile(_Part):
+    """A file whose jobs and datasets are declared and withdrawn together. owners: default for jobs and datasets."""
+
+    version: Literal["1"] = "1"
+    name: DeclarationName | None = None
+    namespace: Text | None = None
+    owners: Owners = []
+    jobs: list[DeclaredJob] = []
+    datasets: list[DeclaredDataset] = []
+
+
+def read_declaration_file(text: bytes, file: str) -> DeclarationFile:
+    """Parse a file. Raises WrongSetting with line, cause and fix."""
+    read = read_yaml_lines(text, file)
+    if not isinstance(read.value, dict) or "version" not in read.value:
+        raise WrongSetting(
+            f"{file}, line 1: this is not a declaration. Start with `version: 1`; docs/declare.md has an example."
+        )
+    try:
+        return DeclarationFile.model_validate(read.value)
+    except ValidationError as error:
+        raise WrongSetting(
+            " ".join(_format_error(file, read, each) for each in error.errors()[:_MAX_ERRORS])
+        ) from error
+
+
+_MAX_ERRORS = 5
+"""Maximum number of reported errors; later ones are mostly consequences."""
+
+_FIXES = {
+    "missing": "Add it.",
+    "extra_forbidden": "Remove it, or correct its name. Known names are {known}.",
+    "literal_error": "Write one of {expected}.",
+    "string_pattern_mismatch": "Write at most 200 characters on one line.",
+    "too_short": "Add at least one item.",
+    "list_type": "Start each item with `- `.",
+    "dict_type": "Write `name: value`.",
+    "model_type": "Write `name: value`.",
+    "bool_parsing": "Write true or false.",
+    "string_too_short": "Add a value after the colon, or remove the line.",
+}
+
+
+def _format_error(file: str, read: YamlText, error: Any) -> str:
+    path = error["loc"]
+    expected = error.get("ctx", {}).get("expected", "")
+    fix = _FIXES.get(error["type"], "Correct it.").format(expected=expected, known=_known(path[:-1]))
+    return f"{file}, line {read.line(path)}: {'.'.join(map(str, path))[:200]}: {error['msg'][:200]}. {fix}"
+
+
+def _known(path: Iterable[Any]) -> str:
+    """Return the valid keys at the place of an unknown one."""
+    model: type[BaseModel] = DeclarationFile
+    for step in path:
+        model = _PARTS.get((model, step), model)
+    return ", ".join(field.alias or name for name, field in model.model_fields.items())
+
+
+_PARTS: dict[tuple[type[BaseModel], Any], type[BaseModel]] = {
+    (DeclarationFile, "jobs"): DeclaredJob, (DeclarationFile, "datasets"): DeclaredDataset,
+    (DeclaredJob, "outputs"): DeclaredOutput, (DeclaredJob, "inputs"): DeclaredPlace,
+    (DeclaredJob, "reads"): DeclaredSource, (DeclaredOutput, "columns"): DeclaredStep,
+    (DeclaredOutput, "every"): DeclaredStep, (DeclaredStep, "from"): DeclaredSource,
+    (DeclaredDataset, "columns"): DeclaredField, (DeclarationFile, "owners"): DeclaredOwner,
+    (DeclaredJob, "owners"): DeclaredOwner, (DeclaredDataset, "owners"): DeclaredOwner,
+}  # fmt: skip

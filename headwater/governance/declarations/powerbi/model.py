@@ -1,0 +1,213 @@
+"""A semantic model of Power BI, reduced to what lineage needs, and its two sources. No I/O.
+
+The sources are the response of the admin API `workspaces/scanResult`, with schema and expressions, and CSV lists of
+semantic link (sempy, semantic-link-labs, INFO.CALCDEPENDENCY).
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from headwater.common.errors import WrongSetting
+
+
+class ModelColumn(NamedTuple):
+    """A column. expression: DAX of a calculated column. source: its name in the source of its table."""
+
+    name: str
+    type: str | None = None
+    expression: str | None = None
+    source: str | None = None
+
+
+class Measure(NamedTuple):
+    """A measure, with its DAX."""
+
+    name: str
+    expression: str
+    description: str | None = None
+
+
+class CalcDependency(NamedTuple):
+    """An entry in a list of calculation dependencies: an object (COLUMN, MEASURE …) needs another."""
+
+    table: str
+    name: str
+    needs_type: str
+    needs_table: str
+    needs_name: str
+
+
+@dataclass
+class ModelTable:
+    """A table. sources: M (or entity names) of its partitions. calculated: DAX of a calculated table."""
+
+    name: str
+    columns: list[ModelColumn] = field(default_factory=list)
+    measures: list[Measure] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    calculated: str | None = None
+
+
+@dataclass
+class SemanticModel:
+    """A model. expressions: shared M by name. reports: names of its reports. dependencies: None if not listed."""
+
+    workspace: str
+    name: str
+    tables: dict[str, ModelTable] = field(default_factory=dict)
+    expressions: dict[str, str] = field(default_factory=dict)
+    reports: list[str] = field(default_factory=list)
+    owner: str | None = None
+    dependencies: list[CalcDependency] | None = None
+
+    def table(self, name: str) -> ModelTable:
+        """Return a table, created if it does not exist."""
+        return self.tables.setdefault(name, ModelTable(name))
+
+
+def models_of_scan(scan: Any) -> Iterator[SemanticModel]:
+    """Yield the models of a decoded response. Members of an unexpected type are ignored."""
+    for workspace in _dicts(scan, "workspaces"):
+        space = _text(workspace, "name") or _text(workspace, "id") or "unknown"
+        reports = _dicts(workspace, "reports")
+        for found in _dicts(workspace, "datasets"):
+            name = _text(found, "name") or _text(found, "id") or "unknown"
+            model = SemanticModel(space, name, owner=_text(found, "configuredBy"))
+            model.expressions = {
+                shared: text
+                for each in _dicts(found, "expressions")
+                if (shared := _text(each, "name")) and (text := _text(each, "expression"))
+            }
+            for table in _dicts(found, "tables"):
+                _read_table(model, table)
+            shown = [each for each in reports if each.get("datasetId") == found.get("id") and found.get("id")]
+            model.reports = [called for each in shown if (called := _text(each, "name"))]
+            yield model
+
+
+def _read_table(model: SemanticModel, decoded: Any) -> None:
+    name = _text(decoded, "name")
+    if name is None:
+        return
+    table: ModelTable = model.table(name)
+    for column in _dicts(decoded, "columns"):
+        if called := _text(column, "name"):
+            known = _text(column, "expression"), _text(column, "sourceColumn")
+            table.columns.append(ModelColumn(called, _text(column, "dataType"), *known))
+    for measure in _dicts(decoded, "measures"):
+        if called := _text(measure, "name"):
+            details = _text(measure, "expression") or "", _text(measure, "description")
+            table.measures.append(Measure(called, *details))
+    for source in _dicts(decoded, "source"):
+        entity, text = _text(source, "entityName"), _text(source, "expression")
+        if entity:
+            table.sources.append(f"entity:{_text(source, 'schemaName') or ''}/{entity}")
+        elif text:
+            table.sources.append(text)
+
+
+def _dicts(value: Any, name: str) -> list[dict[str, Any]]:
+    listed = value.get(name) if isinstance(value, dict) else None
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
+def _text(value: Any, name: str) -> str | None:
+    found = value.get(name)
+    if isinstance(found, list):  # TMSL stores texts as lists of lines
+        found = "\n".join(each for each in found if isinstance(each, str))
+    return found if isinstance(found, str) and found else None
+
+
+Row = Mapping[str, str]
+
+
+class CsvKind(NamedTuple):
+    """A kind of list: its name, its headings, and the function that adds a row to a model."""
+
+    made_by: str
+    headings: frozenset[str]
+    take: Callable[[SemanticModel, Row], None]
+
+
+def read_list(model: SemanticModel, text: str, file: str) -> None:
+    """Add a list to a model. Raises WrongSetting if its headings match no known list."""
+    csv.field_size_limit(1 << 24)
+    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    try:
+        headings = [_plain(each) for each in next(rows, [])]
+        kind = next((each for each in _KINDS if each.headings <= {*headings}), None)
+        if kind is None:
+            known = "; ".join(f"{each.made_by}: {', '.join(sorted(each.headings))}" for each in _KINDS)
+            raise WrongSetting(f"{file}, line 1: no semantic link list has these headings. Known lists are {known}.")
+        for row in rows:
+            if row:
+                kind.take(model, dict(zip(headings, row, strict=False)))
+    except csv.Error as error:
+        raise WrongSetting(
+            f"{file}, line {rows.line_num}: this is not valid CSV: {error}. Write it with DataFrame.to_csv."
+        ) from error
+
+
+def _plain(heading: str) -> str:
+    """Normalise a heading: `[REFERENCED_TABLE]` and `Referenced Table` become `referenced table`."""
+    return re.sub(r"[\W_]+", " ", heading).strip().casefold()
+
+
+def _measure(model: SemanticModel, row: Row) -> None:
+    description = row.get("measure description") or row.get("description") or None
+    model.table(row["table name"]).measures.append(Measure(row["measure name"], row["measure expression"], description))
+
+
+def _column(model: SemanticModel, row: Row) -> None:
+    if row.get("type", "").casefold() != "rownumber":
+        is_calculated = row.get("type", "").casefold() == "calculated"
+        text = (row.get("expression") or row.get("column expression") or row.get("source")) if is_calculated else None
+        source = None if is_calculated else row.get("source") or row.get("source column")
+        model.table(row["table name"]).columns.append(
+            ModelColumn(row["column name"], row.get("data type") or None, text or None, source or None)
+        )
+
+
+def _partition(model: SemanticModel, row: Row) -> None:
+    table, text = model.table(row["table name"]), row["query"]
+    kind = row.get("source type", "").casefold()
+    if kind == "calculated":
+        table.calculated = text
+    elif kind == "entity" or (text and "(" not in text and "\n" not in text):
+        table.sources.append(f"entity:{row.get('schema name', '')}/{text}")
+    elif text:
+        table.sources.append(text)
+
+
+def _expression(model: SemanticModel, row: Row) -> None:
+    model.expressions[row["name"]] = row["expression"]
+
+
+def _labs_dependency(model: SemanticModel, row: Row) -> None:
+    _depends(model, row["table name"], row["object name"], row)
+
+
+def _dmv_dependency(model: SemanticModel, row: Row) -> None:
+    _depends(model, row["table"], row["object"], row)
+
+
+def _depends(model: SemanticModel, table: str, name: str, row: Row) -> None:
+    model.dependencies = model.dependencies or []
+    kind = row["referenced object type"].upper().replace(" ", "_")
+    model.dependencies.append(CalcDependency(table, name, kind, row["referenced table"], row["referenced object"]))
+
+
+_NEEDS = frozenset({"referenced table", "referenced object", "referenced object type"})
+_KINDS = (
+    CsvKind("list_measures", frozenset({"table name", "measure name", "measure expression"}), _measure),
+    CsvKind("list_columns", frozenset({"table name", "column name"}), _column),
+    CsvKind("list_partitions", frozenset({"table name", "query"}), _partition),
+    CsvKind("get_model_calc_dependencies", _NEEDS | {"table name", "object name"}, _labs_dependency),
+    CsvKind("INFO.CALCDEPENDENCY", _NEEDS | {"table", "object"}, _dmv_dependency),
+    CsvKind("list_expressions", frozenset({"name", "expression"}), _expression),
+)
+"""Lists with more headings come before lists with a subset of them."""

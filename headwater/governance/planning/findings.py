@@ -1,0 +1,257 @@
+"""Effects of planned changes: affected columns, jobs, consumers and contracts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from headwater.common.errors import NotKnown, ServerRefusal
+from headwater.governance.planning.schema import (
+    MAX_ITEMS,
+    Ask,
+    ChangeKind,
+    PlannedChange,
+    PresentTable,
+    PresentTables,
+    is_unknown,
+)
+from headwater.governance.planning.yaml_changes import PromisedColumns
+from headwater.lineage.walks.column_verdicts import NO_READER
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_FLOATS = ("FLOAT", "DOUBLE")
+_TEXT = {"TEXT", "VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "STRING"}
+_SYNONYMS = {"INTEGER": "INT", "LONG": "BIGINT", "SHORT": "SMALLINT", "BYTE": "TINYINT", "INT64": "BIGINT"}
+_DIALECTS = (None, "spark", "tsql", "postgres", "snowflake", "bigquery", "duckdb")
+Outcome = Literal["breaks", "may break", "safe", "not known"]
+
+
+class AffectedColumn(NamedTuple):
+    """A downstream column; null for an output without column lineage.
+
+    display_name: of the dataset, None if it equals the canonical name.
+    """
+
+    namespace: str
+    dataset: str
+    column: str | None
+    display_name: str | None = None
+
+
+class PlanFinding(NamedTuple):
+    """A change with its outcome and everything that it affects. note: the reason if it affects nothing known.
+
+    presumed_retired: the jobs among `jobs` that are presumed retired (docs/lineage.md, rule 6.12); they come last.
+    display_name: of the dataset, None if it equals the canonical name.
+    """
+
+    outcome: Outcome
+    change: ChangeKind
+    namespace: str | None
+    dataset: str
+    column: str | None
+    before: str | None
+    after: str | None
+    columns: list[AffectedColumn]
+    jobs: list[str]
+    consumers: list[str]
+    contracts: list[str]
+    note: str | None
+    presumed_retired: list[str]
+    display_name: str | None
+
+
+def plan_findings(
+    changes: Iterable[PlannedChange],
+    tables: PresentTables,
+    ask: Ask,
+    contracts: Sequence[PromisedColumns],
+    dialect: str | None,
+) -> Iterator[PlanFinding]:
+    """Yield the effect of each change. Changes without an effect, such as another spelling of a type, are omitted."""
+    for change in changes:
+        if change.kind == "retype_column" and is_same(change.before, change.after, dialect):
+            continue
+        if change.table is None and change.kind == "not_understood":
+            yield _finding(change, "may break")
+        elif change.table is None:
+            why = change.why or "Headwater does not know this table. It may be new, or have another name in lineage."
+            yield _finding(change, "not known", note=why)
+        elif change.kind == "retype_column" and is_wider(change.before, change.after, dialect):
+            yield _finding(change, "safe", note="The new type can store every value of the old type.")
+        else:
+            yield _affected_by(change, change.table, tables, ask, contracts)
+
+
+def _finding(change: PlannedChange, outcome: Outcome, **more: Any) -> PlanFinding:
+    table = change.table
+    affected: dict[str, Any] = {"columns": [], "jobs": [], "consumers": [], "contracts": [], "note": change.why}
+    affected["presumed_retired"] = []
+    return PlanFinding(
+        outcome=outcome,
+        change=change.kind,
+        namespace=table.namespace if table else None,
+        dataset=table.dataset if table else change.table_name,
+        column=change.column,
+        before=change.before,
+        after=change.after,
+        display_name=table.display_name if table else None,
+        **{**affected, **more},
+    )
+
+
+def _affected_by(
+    change: PlannedChange, table: PresentTable, tables: PresentTables, ask: Ask, contracts: Sequence[PromisedColumns]
+) -> PlanFinding:
+    reach = _impact(ask, table, change.column)
+    if reach is None:
+        why = change.why or "Headwater does not know this column. It may be new, or have another name in lineage."
+        return _finding(change, "not known", note=why)
+    own = [
+        each
+        for each in tables.verdicts(table.namespace, table.dataset) or ()
+        if change.column is None or each["column"].casefold() == change.column.casefold()
+    ]
+    columns = [_affected(each, each["column"]) for each in reach["columns"]]
+    stops = [
+        each for each in reach["stops"] if (each["namespace"], each["dataset"]) == (table.namespace, table.dataset)
+    ]
+    jobs = {_job(each["via"]["job"]) for each in reach["columns"]} | {_job(j) for each in own for j in each["read_by"]}
+    consumers = {name for each in own for name in each["consumers"]} | _consumers(tables, columns)
+    broken_contracts = [
+        each.name
+        for each in contracts
+        if each.promises(table.namespace, table.dataset, change.column)
+        or any(each.promises(to.namespace, to.dataset, to.column) for to in columns)
+    ]
+    if change.column is None:
+        jobs |= {_job(job) for each in stops for job in each["jobs"]}
+        jobs |= {_job(job) for job in tables.readers(table.namespace, table.dataset)}
+        columns += [_affected(to, None) for each in stops for to in each["onward"]]
+    steps = [each["via"] for each in reach["columns"]]
+    presumed = {_job(via["job"]) for via in steps if via.get("presumed_retired")}
+    presumed = jobs & (presumed | {_job(job) for job in tables.presumed_retired(table.namespace, table.dataset)})
+    affected: dict[str, Any] = {
+        "columns": columns,
+        "jobs": [*sorted(jobs - presumed), *sorted(presumed)],
+        "consumers": sorted(consumers),
+        "contracts": sorted({*broken_contracts}),
+        "presumed_retired": sorted(presumed),
+    }
+    if any(affected.values()) and change.kind != "not_understood":
+        notes = ["The list is truncated."] if reach["truncated"] else []
+        notes += [f"Presumed retired: {', '.join(sorted(presumed))}."] if presumed else []
+        note = " ".join(notes) or None
+        return _finding(change, "breaks", **affected, note=note)
+    outcome, note = _unproven(change, own, stops)
+    if outcome == "may break":
+        affected["jobs"] = sorted({*affected["jobs"], *(_job(job) for each in stops for job in each["jobs"])})
+    return _finding(change, outcome, **affected, note=note)
+
+
+def _unproven(change: PlannedChange, own: Sequence[Any], stops: Sequence[Any]) -> tuple[Outcome, str | None]:
+    """Return outcome and note if no affected column, job, consumer or contract is known."""
+    if change.kind == "not_understood":
+        return "may break", change.why
+    if stops:
+        return "may break", "A job reads the table and does not report which columns."
+    if own and all(each["verdict"] == "unused" for each in own):
+        return "safe", "All readers report their columns, and none of them reads this one."
+    reasons = sorted({each["reason"] for each in own if each["verdict"] == "unknown"})
+    return "may break", f"Safety is not proven: {'; '.join(reasons) or NO_READER}."
+
+
+def _impact(ask: Ask, table: PresentTable, column: str | None) -> Any:
+    asked = {"namespace": table.namespace, "dataset": table.dataset, "mode": "any", "limit": MAX_ITEMS}
+    try:
+        return ask("impact", asked | ({"column": column} if column is not None else {}))
+    except (NotKnown, ServerRefusal) as error:
+        if not is_unknown(error):
+            raise
+        return None
+
+
+def _consumers(tables: PresentTables, columns: Sequence[AffectedColumn]) -> set[str]:
+    """Return the declared consumers of downstream columns."""
+    affected = {(each.namespace, each.dataset, (each.column or "").casefold()) for each in columns}
+    return {
+        name
+        for namespace, dataset in dict.fromkeys((each.namespace, each.dataset) for each in columns)
+        for verdict in tables.verdicts(namespace, dataset) or ()
+        if (namespace, dataset, (verdict["column"] or "").casefold()) in affected
+        for name in verdict["consumers"]
+    }
+
+
+def _affected(dataset: Any, column: str | None) -> AffectedColumn:
+    return AffectedColumn(dataset["namespace"], dataset["dataset"], column, dataset.get("display_name"))
+
+
+def _job(job: Any) -> str:
+    return f"{job['namespace']}/{job['name']}"
+
+
+def is_same(before: str | None, after: str | None, dialect: str | None) -> bool:
+    """Return whether two types are equal, as far as they can be parsed. dialect: of the second type."""
+    one, other = _read(before, None), _read(after, dialect)
+    if one is None or other is None:
+        return before is not None and after is not None and _normalised(before) == _normalised(after)
+    return _with_size(one) == _with_size(other) or (
+        _is_text(one) and _is_text(other) and not (_size(one) or _size(other))
+    )
+
+
+def is_wider(before: str | None, after: str | None, dialect: str | None) -> bool:
+    """Return whether the second type can store every value of the first: more digits, a longer text."""
+    one, other = _read(before, None), _read(after, dialect)
+    if one is None or other is None:
+        return False
+    for order in (_INTEGERS, _FLOATS):
+        if one.this.name in order and other.this.name in order:
+            return order.index(one.this.name) < order.index(other.this.name)
+    if _is_text(one) and _is_text(other):
+        return bool(_size(one)) and (not _size(other) or _size(other)[0] >= _size(one)[0])
+    if one.this.name == other.this.name == "DECIMAL" and _size(one) and _size(other):
+        (digits, scale), (more, other_scale) = _digits(one), _digits(other)
+        return other_scale >= scale and more - other_scale >= digits - scale
+    return False
+
+
+@lru_cache(4_096)
+def _read(text: str | None, dialect: str | None) -> exp.DataType | None:
+    """Parse a type, in an unknown dialect by the first dialect that accepts it."""
+    if text is None:
+        return None
+    text = _SYNONYMS.get(text.strip().upper(), text)
+    for each in dict.fromkeys((dialect, *_DIALECTS)):
+        try:
+            found = exp.DataType.build(text, dialect=each)
+        except (SqlglotError, ValueError):
+            continue
+        if found.this != exp.DataType.Type.USERDEFINED:
+            return found
+    return None
+
+
+def _with_size(kind: exp.DataType) -> str:
+    name = "TEXT" if _is_text(kind) else kind.this.name
+    return f"{name}{_size(kind)}" if not kind.args.get("nested") else kind.sql().casefold()
+
+
+def _is_text(kind: exp.DataType) -> bool:
+    return kind.this.name in _TEXT
+
+
+def _size(kind: exp.DataType) -> list[int]:
+    return [int(each.name) for each in kind.expressions if isinstance(each, exp.DataTypeParam) and each.name.isdigit()]
+
+
+def _digits(kind: exp.DataType) -> tuple[int, int]:
+    size = [*_size(kind), 0]
+    return size[0], size[1]
+
+
+def _normalised(text: str) -> str:
+    return "".join(text.casefold().split())

@@ -1,0 +1,227 @@
+"""Matches commits of a table with the runs that have it as output.
+
+A match is certain if the commit contains the run's id, or if the run's end event names its version. Other matches use
+times, where a Spark statement makes one commit of its type.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from headwater.events.times import iso
+from headwater.governance.reconcile.commits import TableCommit
+from headwater.governance.reconcile.histories.entry import HistorySpan
+from headwater.governance.reconcile.run_index import TimedRun
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import is_statement_half
+from headwater.questions.answers.answer_parts import Dataset
+from headwater.questions.answers.report_answers import Finding
+
+_STATEMENTS = {"MERGE": "merge", "UPDATE": "update", "DELETE": "delete", "TRUNCATE": "delete"}
+
+
+_NO_ROWS = ("DROP", "RENAME", "ALTER")
+
+
+_OVERWRITES = ("OVERWRITE", "TRUNCATE")
+
+
+class TableWriter(NamedTuple):
+    """A run with the table as output, and the version in its end event. is_echo: as in `ReportedOutput`."""
+
+    run: TimedRun
+    version: int | None
+    lifecycle: str | None
+    is_echo: bool = False
+
+
+class TableHistory(NamedTuple):
+    """A table by its canonical name, its commits, and the runs with it as output."""
+
+    dataset: Dataset
+    where: str
+    commits: Sequence[TableCommit]
+    writers: Sequence[TableWriter]
+
+
+class WriteProof(NamedTuple):
+    """A proof from commits about the write of a run with the output `dataset`.
+
+    proves: `whole` needs a certain commit; for the other values, no commit in the period of the run replaced all rows.
+    """
+
+    run: TimedRun
+    dataset: Dataset
+    proves: Literal["whole", "part", "append", "nothing"]
+    version: int | None
+
+
+def prove_writes(table: TableHistory, span: HistorySpan, slack_us: int) -> Iterator[WriteProof]:
+    """Yield what commits prove about the runs that ended in a period and reported COMPLETE.
+
+    Proofs without effect are omitted: an append or partial change by a run that reports no overwrite.
+    """
+    made = [each for each in table.commits if each.changes_data]
+    oldest_us = min((commit.time_us for commit in table.commits), default=0)
+    for writer in table.writers:
+        run = writer.run
+        seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
+        if seen and _writes(writer):
+            own = [each for each in made if run.report.id in each.words]
+            own += [each for each in made if each.version == writer.version and _within(run, each, slack_us)]
+            found = _proof(writer, own, own or [each for each in made if _within(run, each, slack_us)])
+            if found:
+                yield WriteProof(run, table.dataset, *found)
+
+
+def _proof(
+    writer: TableWriter, own: Sequence[TableCommit], candidates: Sequence[TableCommit]
+) -> tuple[Literal["whole", "part", "append", "nothing"], int | None] | None:
+    """Return the proof and the version of a commit that shows it. own: commits that certainly belong to the run."""
+    whole = [each.version for each in own if each.replaced == "whole"]
+    if whole:
+        return "whole", max(whole)
+    if any(each.replaced in ("whole", "unclear") for each in candidates):
+        return None
+    if not candidates:
+        return ("nothing", None) if writer.version is None else None
+    job = writer.run.report.job
+    if writer.lifecycle not in _OVERWRITES and not is_statement_half(Name(job.namespace, job.name)):
+        return None
+    last = max(candidates, key=lambda each: each.version)
+    return ("part" if any(each.replaced == "part" for each in candidates) else "append"), last.version
+
+
+_Fits = Callable[[TableWriter, TableCommit], bool]
+
+
+def unmatched_commits(
+    table: TableHistory, others: Sequence[TimedRun], landed: frozenset[str], span: HistorySpan, slack_us: int
+) -> Iterator[Finding]:
+    """Yield commits without a run, and runs that reported COMPLETE but committed nothing.
+
+    others: runs without outputs. landed: the ids of all runs. span: the period to check.
+    """
+    unexplained = _without_run(table, landed, slack_us)
+    for commit in unexplained:
+        if span.since_us <= commit.time_us < span.until_us:
+            yield _commit_without_run(table, commit, others, slack_us)
+    oldest_us = min((commit.time_us for commit in table.commits), default=0)
+    for writer in table.writers:
+        run = writer.run
+        seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
+        if seen and _is_idle(writer, table.commits, slack_us):
+            yield _committed_nothing(table, run)
+
+
+def _without_run(table: TableHistory, landed: frozenset[str], slack_us: int) -> list[TableCommit]:
+    open_commits = [each for each in table.commits if each.changes_data and landed.isdisjoint(each.words)]
+    open_commits.sort(key=lambda each: each.time_us)
+    free = sorted(table.writers, key=lambda each: each.run.until_us)
+    by_version: _Fits = lambda by, made: by.version == made.version and _within(by.run, made, slack_us)  # noqa: E731
+    by_time: _Fits = lambda by, made: _may_have_made(by.run, made) and _within(by.run, made, slack_us)  # noqa: E731
+    for fits in (by_version, by_time):
+        open_commits, free = _assign(open_commits, free, fits)
+    many = [each for each in table.writers if not _makes_one_commit(each.run)]
+    return [made for made in open_commits if not any(by_time(each, made) for each in many)]
+
+
+def _assign(
+    commits: Sequence[TableCommit], writers: Sequence[TableWriter], fits: _Fits
+) -> tuple[list[TableCommit], list[TableWriter]]:
+    """Assign to each statement the newest matching commit; return the remaining commits and runs."""
+    left, free = list(commits), []
+    for writer in writers:
+        made = (
+            next((each for each in reversed(left) if fits(writer, each)), None)
+            if _makes_one_commit(writer.run)
+            else None
+        )
+        if made is None:
+            free.append(writer)
+        else:
+            left.remove(made)
+    return left, free
+
+
+def _makes_one_commit(run: TimedRun) -> bool:
+    return run.statement is not None and not run.report.streaming
+
+
+def _within(run: TimedRun, commit: TableCommit, slack_us: int) -> bool:
+    """Return whether a commit is in the period of a run.
+
+    Statements of Spark need no tolerance: both times are the driver's.
+    """
+    slack_us = slack_us if run.statement is None else 0
+    return run.started_us - slack_us <= commit.time_us <= run.until_us + slack_us
+
+
+def _may_have_made(run: TimedRun, commit: TableCommit) -> bool:
+    """Return whether a run may have made a commit, by engine and statement type."""
+    if run.statement is None:
+        return True
+    by_spark = not commit.engine or "spark" in commit.engine.lower() or "databricks" in commit.engine.lower()
+    return by_spark and run.statement == _STATEMENTS.get(commit.operation.upper(), "write")
+
+
+def _is_idle(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int) -> bool:
+    return (
+        _writes(writer) and writer.version is None and not any(_within(writer.run, each, slack_us) for each in commits)
+    )
+
+
+def _writes(writer: TableWriter) -> bool:
+    """Return whether a run reports that it has written rows."""
+    report = writer.run.report
+    writes = report.state == "COMPLETE" and not report.streaming and writer.lifecycle not in _NO_ROWS
+    return writes and not writer.is_echo
+
+
+def _commit_without_run(table: TableHistory, commit: TableCommit, others: Sequence[TimedRun], slack_us: int) -> Finding:
+    statement = _STATEMENTS.get(commit.operation.upper())
+    silent = next(
+        (run for run in others if statement and run.statement == statement and _within(run, commit, slack_us)), None
+    )
+    is_concurrent = any(_within(each.run, commit, slack_us) for each in table.writers)
+    by = f" by {commit.engine}" if commit.engine else ""
+    reason = f"Version {commit.version}, {commit.operation}{by}, matches no run that names the table as an output"
+    if silent:
+        reason += (
+            f"; run {silent.report.id} has the same statement type and time but names no dataset, because Spark's "
+            "listener does not support this statement"
+        )
+    elif is_concurrent:
+        reason += "; other runs write the table at that time, but differ by engine, statement or number of commits"
+    advice = (
+        "Ignore this commit, or declare the table as an output of that job."
+        if silent
+        else "Find the writer by engine and user. Configure it to send lineage, or to store its run id in the commit."
+    )
+    return Finding(
+        kind="commit_without_run",
+        certain=not is_concurrent,
+        name=f"{table.dataset.namespace}/{table.dataset.dataset}",
+        time=str(iso(commit.time_us)),
+        reason=f"{reason}.",
+        advice=advice,
+        run=silent.report.id if silent else None,
+        dataset=table.dataset,
+        version=commit.version,
+        where=f"{table.where}/_delta_log/{commit.version:020}.json",
+    )
+
+
+def _committed_nothing(table: TableHistory, run: TimedRun) -> Finding:
+    return Finding(
+        kind="committed_nothing",
+        certain=False,
+        name=f"{run.report.job.namespace}/{run.report.job.name}",
+        time=str(run.report.ended),
+        reason=f"The run reported COMPLETE with the output {table.dataset.dataset}, but the table has no commit from "
+        f"{run.report.started} to {run.report.ended}.",
+        advice="Check its log: Spark reports a failed write as COMPLETE, too. With --save, Headwater assumes that the "
+        f"run replaced no rows. If it did, declare `run: {run.report.id}` with `writes: whole` in rewrites.yaml.",
+        run=run.report.id,
+        dataset=table.dataset,
+        where=table.where,
+    )

@@ -1,0 +1,96 @@
+"""`airflow:URL`: task instances from Airflow's stable REST API, version 2 (Airflow 3), else 1 (Airflow 2).
+
+Parameters and fields are those of `getTaskInstances` in Airflow's own clients, apache-airflow-client 2.10.0 and 3.3.2
+(airflow.apache.org/docs/apache-airflow/stable/stable-rest-api-ref.html). Airflow 2.10 returns no defined order and
+rejects `order_by` (github.com/apache/airflow/issues/48494), so results of more than a page are requested by shorter
+periods.
+"""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from headwater.common.errors import WrongSetting
+from headwater.events.times import AHEAD_US, parse_time
+from headwater.governance.reconcile.histories.client import MAX_PAGES, HistoryApi
+from headwater.governance.reconcile.histories.entry import HistoryEntry, HistoryPlace, HistorySpan, State
+
+_PAGE = 100
+"""The default maximum of servers."""
+_STATES: dict[str, State] = {"success": "SUCCEEDED", "failed": "FAILED", "up_for_retry": "FAILED", "running": "RUNNING"}
+"""Tasks in other states did not run."""
+_EMPTY = ("EmptyOperator", "DummyOperator")
+"""Operators without work, which send no events."""
+
+
+def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
+    """Yield the tasks that ended since the start of the period, or are running; for retried tasks, the last try."""
+    until_us = max(span.until_us, time.time_ns() // 1000) + AHEAD_US
+    with HistoryApi(place.place, place.token(), "AIRFLOW_TOKEN") as api:
+        version = "v2" if api.get("/api/v2/version", {}) is not None else "v1"
+        path = f"/api/{version}/dags/~/dagRuns/~/taskInstances"
+        ended = _between(api, path, {}, "end_date", (span.since_us, until_us))
+        running = _between(api, path, {"state": "running"}, "start_date", (0, until_us))
+        for task in (*ended, *running):
+            if task.get("state") in _STATES and task.get("operator") not in _EMPTY and task.get("start_date"):
+                yield _entry(task, api.address, version)
+
+
+def _between(api: HistoryApi, path: str, asked: dict[str, str], by: str, span_us: tuple[int, int]) -> Iterator[Any]:
+    """Yield the tasks whose time `by` is in a period.
+
+    A period with more than a page is halved; one moment is read by offset.
+    """
+    spans = [(*span_us, 0)]
+    for _ in range(MAX_PAGES):
+        if not spans:
+            return
+        from_us, to_us, offset = spans.pop()
+        bounds = {f"{by}_gte": _iso(from_us), f"{by}_lte": _iso(to_us)}
+        found = api.get(path, {**asked, **bounds, "limit": _PAGE, "offset": offset})
+        if not isinstance(found, dict) or not isinstance(found.get("task_instances"), list):
+            raise WrongSetting(
+                f"{api.address}{path} did not return task instances. Use the address of an Airflow webserver, such as "
+                "https://host:8080."
+            )
+        tasks = found["task_instances"]
+        is_all = not tasks or offset + len(tasks) >= found["total_entries"]
+        if not is_all and from_us < to_us:
+            middle_us = (from_us + to_us) // 2
+            spans += [(middle_us + 1, to_us, 0), (from_us, middle_us, 0)]
+            continue
+        yield from tasks
+        if not is_all:
+            spans.append((from_us, to_us, offset + len(tasks)))
+
+
+def _iso(moment_us: int) -> str:
+    return datetime.fromtimestamp(moment_us / 1e6, UTC).isoformat()
+
+
+def _entry(task: Any, address: str, version: str) -> HistoryEntry:
+    dag, run, name, index = (task[part] for part in ("dag_id", "dag_run_id", "task_id", "map_index"))
+    mapped = [str(index)] if isinstance(index, int) and index >= 0 else []
+    ended_us = parse_time(task["end_date"])[0] if task.get("end_date") else None
+    place = "/".join([dag, run, name, *mapped])
+    return HistoryEntry(
+        system="airflow",
+        id=place,
+        name=f"{dag}.{name}",
+        state="RUNNING" if ended_us is None else _STATES[task["state"]],
+        started_us=parse_time(task["start_date"])[0] or 0,
+        ended_us=ended_us,
+        ids=(place,),
+        who=str(task.get("unixname") or ""),
+        where=f"{address}/dags/{_page(version, dag, run, name, mapped)}",
+    )
+
+
+def _page(version: str, dag: str, run: str, name: str, mapped: list[str]) -> str:
+    """Return the address of a task's page. Airflow 3 has other addresses than Airflow 2."""
+    dag, run, name = (quote(each, safe="") for each in (dag, run, name))
+    if version == "v1":
+        return f"{dag}/grid?dag_run_id={run}&task_id={name}"
+    return "/".join([dag, "runs", run, "tasks", name, *(["mapped", *mapped] if mapped else [])])

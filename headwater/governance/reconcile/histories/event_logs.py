@@ -1,0 +1,219 @@
+"""`eventlogs:FOLDER`: Spark event logs in `spark.eventLog.dir`, as files or rolling folders.
+
+Only the beginning of each line is read, because a plan of 100 MB is one line.
+"""
+
+import re
+import stat
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from headwater.common.errors import InvalidEvent, WrongSetting
+from headwater.events.decode import decode
+from headwater.governance.reconcile.histories.entry import HistoryEntry, HistoryPlace, HistorySpan, State
+
+_EVENT = re.compile(rb'\{"Event":"SparkListener(ApplicationStart|ApplicationEnd|JobEnd)"')
+_PART = re.compile(r"events_(\d+)_")
+_APPLICATION = re.compile(
+    r"(?:eventlog_v2_)?(app-\d+-\d+|application_\d+_\d+|local-\d+|spark-[0-9a-f]{32})(?:_(\d+))?(?:\.|$)"
+)
+"""Application id and attempt in the name of a log, used if the log lacks its beginning."""
+_CHUNK = 256 << 10
+_SMALL = 4 << 10
+"""Read size for a decompressor that discards a chunk if the stream ends within it."""
+_LONGEST = 1 << 20
+"""Maximum bytes of a line."""
+_LZ4_HEADER = 21
+"""`LZ4Block`, a byte of method and level, compressed and plain length, checksum: LZ4BlockOutputStream of lz4-java."""
+
+
+def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
+    """Yield the applications of a folder. Logs without writes since the start of the period are not opened.
+
+    A log without its beginning counts as the application in its name. Raises WrongSetting for a missing folder, a
+    folder without logs, an unsupported codec, or an unreadable log.
+    """
+    folder = Path(place.place).expanduser()
+    if not folder.is_dir():
+        raise WrongSetting(
+            f"{folder} is not a folder. Use the folder of spark.eventLog.dir, with its path on this machine."
+        )
+    logs = [log for log in sorted(folder.iterdir()) if not log.name.startswith(".") and _may_be_log(log)]
+    if not logs:  # an empty history would hide all unreported executions
+        raise WrongSetting(
+            f"{folder} contains no Spark event log. Use the folder of spark.eventLog.dir, and check that "
+            "spark.eventLog.enabled is true."
+        )
+    for log in logs:
+        if found := _read_log(log, span):
+            yield found
+
+
+def _may_be_log(log: Path) -> bool:
+    return log.name.startswith("eventlog_v2_") or not log.is_dir()
+
+
+def _read_log(log: Path, span: HistorySpan) -> HistoryEntry | None:
+    """Read a log. If it disappears, try its final name: it has ended, or was compacted."""
+    for place in (log, log.with_name(log.name.removesuffix(".inprogress"))):
+        try:
+            return _read(place, span)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise WrongSetting(
+                f"{place} cannot be read: {error.strerror or error}. Only Spark's user and group can read its logs. "
+                "Run this command as one of them, or use a History Server: historyserver:URL."
+            ) from error
+    return None
+
+
+def _parts(log: Path) -> list[Path]:
+    """Return the files of a log in order; in a rolling log, the compacted file comes first."""
+    if stat.S_ISREG(log.stat().st_mode):
+        return [log]
+    if not log.name.startswith("eventlog_v2_"):
+        return []
+    numbered = [(int(match[1]), part) for part in log.iterdir() if (match := _PART.match(part.name))]
+    return [part for _, part in sorted(numbered)]
+
+
+def _read(log: Path, span: HistorySpan) -> HistoryEntry | None:
+    parts = _parts(log)
+    written_us = max((part.stat().st_mtime_ns // 1000 for part in parts), default=-1)
+    if written_us < span.since_us:
+        return None
+    start: Any = None
+    end: Any = None
+    failed = False
+    for part in parts:
+        if not can_read(part):
+            raise WrongSetting(
+                f"{part} is compressed with an unsupported codec. Set spark.eventLog.compression.codec to zstd or "
+                "lz4, or use a History Server: historyserver:URL."
+            )
+        for line in line_heads(part):
+            match = _EVENT.match(line)
+            if match and match[1] == b"JobEnd":
+                failed = b'"JobFailed"' in line[:4096]
+            elif match and isinstance(event := _event(line), dict):
+                start, end = (start or event, end) if match[1] == b"ApplicationStart" else (start, event)
+    return _entry(log, start or {}, end or {}, failed, written_us)
+
+
+def _event(line: bytes) -> Any:
+    try:
+        return decode(line)
+    except InvalidEvent:
+        return None  # torn
+
+
+def _entry(log: Path, start: Any, end: Any, failed: bool, written_us: int) -> HistoryEntry | None:
+    app, attempt = start.get("App ID"), start.get("App Attempt ID")
+    if not isinstance(app, str):
+        named = _APPLICATION.match(log.name)
+        if not named:
+            return None
+        app, attempt = named.groups()
+    ended_us = _us(end.get("Timestamp"))
+    began_us = _us(start.get("Timestamp")) or ended_us or written_us
+    fails = bool(end.get("ExitCode")) or failed
+    state: State = "RUNNING" if ended_us is None else "FAILED" if fails else "ENDED"
+    return HistoryEntry(
+        system="spark",
+        id=f"{app}/{attempt}" if attempt else app,
+        name=str(start.get("App Name", app)),
+        state=state,
+        started_us=began_us,
+        ended_us=ended_us,
+        ids=(app,),
+        seen_us=written_us,
+        who=str(start.get("User", "")),
+        where=str(log),
+        is_spark=True,
+    )
+
+
+def _us(milliseconds: Any) -> int | None:
+    return milliseconds * 1000 if isinstance(milliseconds, int) else None
+
+
+def line_heads(path: Path) -> Iterator[bytes]:
+    """Yield the beginning of each line in constant memory. A truncated block ends the file.
+
+    Raises OSError if the file cannot be opened.
+    """
+    unpacked = _OPENED.get(_codec(path))
+    with path.open("rb") as file:
+        yield from heads_of_lines(_readable(unpacked(file) if unpacked else pieces(file.read)), _LONGEST)
+
+
+def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
+    """Yield the first bytes of each line of a text in chunks."""
+    head = b""
+    for chunk in chunks:
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            yield (head + part)[:longest]
+            head = b""
+        head = (head + rest)[:longest] if len(head) < longest else head
+    if head:
+        yield head
+
+
+def can_read(path: Path) -> bool:
+    """Return whether the codec in the file name is supported. Java's snappy and LZF streams are not."""
+    return _codec(path) not in ("snappy", "lzf")
+
+
+def _codec(path: Path) -> str:
+    name = path.name.removesuffix(".inprogress").removesuffix(".compact")
+    return name.rpartition(".")[2]
+
+
+def pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Yield the content of a file in chunks."""
+    while chunk := read(_CHUNK):
+        yield chunk
+
+
+def _readable(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Stop at a truncated compressed block: its writer is still active, or was killed."""
+    try:
+        yield from chunks
+    except (EOFError, OSError, ValueError, RuntimeError, zlib.error):
+        return
+
+
+def _gzip(file: IO[bytes]) -> Iterator[bytes]:
+    unpacking = zlib.decompressobj(wbits=31)
+    for chunk in pieces(file.read):
+        yield unpacking.decompress(chunk)
+        while unpacking.unused_data:  # another member
+            rest, unpacking = unpacking.unused_data, zlib.decompressobj(wbits=31)
+            yield unpacking.decompress(rest)
+
+
+def _zstd(file: IO[bytes]) -> Iterator[bytes]:
+    import pyarrow as pa  # noqa: PLC0415 - 26 MB, for this codec alone
+
+    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as plain:
+        yield from iter(partial(plain.read, _SMALL), b"")
+
+
+def _lz4(file: IO[bytes]) -> Iterator[bytes]:
+    from lz4 import block  # noqa: PLC0415 - for this codec alone
+
+    while len(header := file.read(_LZ4_HEADER)) == _LZ4_HEADER and header.startswith(b"LZ4Block"):
+        packed, plain = (int.from_bytes(header[at : at + 4], "little") for at in (9, 13))
+        data = file.read(packed)
+        if len(data) < packed or plain > 1 << 26:
+            return
+        if plain:
+            yield data if header[8] & 0xF0 == 0x10 else block.decompress(data, uncompressed_size=plain)
+
+
+_OPENED: dict[str, Callable[[Any], Iterator[bytes]]] = {"gz": _gzip, "zstd": _zstd, "zst": _zstd, "lz4": _lz4}

@@ -1,1 +1,0 @@
-"""Matches executions and commits with reported runs. No I/O."""

@@ -1,0 +1,137 @@
+"""Run SQL queries and read their results without pyarrow, which saves readers of a local lake 26 MB.
+
+Columns of a newer version are added to existing tables, and are null for readers until then.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from typing import Any
+
+from arro3.core import ChunkedArray, RecordBatchReader
+from arro3.core import Table as ArrowTable
+from deltalake import DeltaTable, QueryBuilder, Schema
+from deltalake.exceptions import CommitFailedError
+
+from headwater.common.errors import LakeUnavailable
+from headwater.common.storage_faults import explain
+from headwater.tables import Table, Type
+from headwater.tables.shape import POSITION
+
+_ARROW = {
+    "string": "Utf8",
+    "long": "Int64",
+    "int": "Int32",
+    "boolean": "Boolean",
+    "timestamp": 'Timestamp(Microsecond, Some("UTC"))',
+    "date": "Date32",
+}
+
+
+@contextmanager
+def panics_refused(uri: str) -> Iterator[None]:
+    """Raise LakeUnavailable if delta-rs panics, for example at a damaged Parquet footer.
+
+    Its PanicException is a BaseException and cannot be imported; unhandled, it would end the process.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise LakeUnavailable(
+            f"Cannot read {uri}: delta-rs failed ({error}), because a file of the table is damaged or has an unknown "
+            "format. Restore the table from a copy, or run `headwater restore` with a backup."
+        ) from error
+
+
+class QueryRows:
+    """The rows of one query."""
+
+    def __init__(self, table: ArrowTable):
+        """table: the result of delta-rs."""
+        self._table = table
+
+    def column(self, name: str) -> ChunkedArray:
+        """Return a column: `to_pylist()` returns all its values, `[0].as_py()` the first."""
+        return self._table.column(name)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries."""
+        names = self._table.column_names
+        columns = [self._table.column(name).to_pylist() for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows:
+    """Run SQL over the handle's version of a table, named `t`.
+
+    table: columns that are missing in the stored table are null, because no writer of this version has added them yet.
+    Raises DeltaError for SQL that does not fit the table, LakeUnavailable if a file cannot be read.
+    """
+    there = columns(handle) if table else ()
+    missing = [(name, kind) for name, kind in table.columns.items() if name not in there] if table else []
+    if lost := [name for name, _ in missing if name in POSITION]:
+        raise LakeUnavailable(
+            f"The Delta log of {handle.table_uri} has no column {lost[0]!r}, which every version of Headwater writes: "
+            "the newest checkpoint or a later entry is damaged. Restore `_delta_log` from a copy."
+        )
+    if missing:
+        found = QueryBuilder().register("stored", handle).execute(with_nulls(sql, missing))
+    else:
+        found = QueryBuilder().register("t", handle).execute(sql)
+    try:
+        return QueryRows(_read_all(found, handle.table_uri))
+    except Exception as error:  # arro3 has no specific class for read errors
+        raise LakeUnavailable(f"Cannot read {handle.table_uri}: {explain(error, 'lake')}") from error
+
+
+def _read_all(found: RecordBatchReader, uri: str) -> ArrowTable:
+    """Read all batches. Uses pyarrow for remote tables, because arro3 blocks every thread while it waits."""
+    if "://" not in uri or uri.startswith("file://"):
+        return found.read_all()
+    import pyarrow as pa  # noqa: PLC0415 - see the module
+
+    return ArrowTable.from_arrow(pa.RecordBatchReader.from_stream(found).read_all())
+
+
+def columns(handle: DeltaTable) -> set[str]:
+    """Return the column names of the handle's version."""
+    return {field.name for field in handle.schema().fields}
+
+
+def add_columns(handle: DeltaTable, table: Table) -> bool:
+    """Add missing columns in one commit, if there are any.
+
+    Returns False after a conflict; then call it again with a new handle.
+    """
+    from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see `delta_table`
+
+    there = columns(handle)
+    missing = [field for field in Schema.from_arrow(arrow_schema(table)).fields if field.name not in there]
+    try:
+        if missing:
+            handle.alter.add_columns(missing)
+    except CommitFailedError:
+        return False
+    return True
+
+
+def with_nulls(sql: str, missing: Sequence[tuple[str, Type]]) -> str:
+    """Rewrite SQL over `t` to SQL over `stored`, a table that lacks some columns."""
+    nulls = ", ".join(f'{_null(kind)} AS "{name}"' for name, kind in missing)
+    return f"WITH t AS (SELECT *, {nulls} FROM stored) {sql}"
+
+
+def _null(kind: Type) -> str:
+    return f"arrow_cast(NULL, '{_ARROW[kind]}')" if isinstance(kind, str) else "NULL"
+
+
+def quoted(text: str) -> str:
+    """Quote a text."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def day_of(time_us: int) -> date:
+    """Return the day (UTC) of a time, as in bronze's partitions."""
+    return datetime.fromtimestamp(time_us / 1e6, UTC).date()

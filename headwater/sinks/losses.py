@@ -1,0 +1,221 @@
+"""Report what a sink's target cannot represent of a run, or of the newest events in a time range."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
+
+from msgspec import Raw
+
+from headwater.events.decode import decode
+from headwater.events.event import Content
+from headwater.events.facet_sets import OF_COLUMNS
+from headwater.events.rows import Row, content_rows
+from headwater.events.times import iso
+from headwater.lake.bronze_follower import heads_of, newest_heads
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.reported_events import whole_run_id
+from headwater.lineage.edges.facet_contents import SentEdge, is_noise, sent_edges
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
+from headwater.sinks.contract.error_isolation import one_line
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import SinkEvent, group_by_run
+from headwater.sinks.contract.support import DEEP, LONG_TEXT, MANY, ItemKind, SupportTable, support_for
+from headwater.sinks.contract.target_registry import target_module
+from headwater.sinks.merging.payloads import events_at
+from headwater.sinks.merging.runs import MergedEvent, inputs_of, merge_events
+
+_MAX_BODY_BYTES = 64 << 20
+"""Limits the total size of bodies (the first one may be larger), and so time and memory."""
+_LINEAGE = ("lineage", *OF_COLUMNS)
+
+
+class LossSelection(NamedTuple):
+    """Which events to examine: those of a run, else the newest received in [since, until) (us, UTC)."""
+
+    run: str | None = None
+    since_us: int | None = None
+    until_us: int | None = None
+    limit: int = 1_000
+
+
+def loss_report(bronze: Bronze, sink: Sink, selection: LossSelection) -> dict[str, Any]:
+    """Return what is lost of the events that pass the sink's filter."""
+    more = selection.limit + 1
+    if not bronze.exists():
+        found = []
+    elif selection.run is not None:
+        found = heads_of(bronze, whole_run_id(bronze, selection.run), more)
+    else:
+        found = newest_heads(bronze, selection.since_us, selection.until_us, more)
+    seen = found[: selection.limit]
+    wanted = [(source, head) for source, head in seen if sink.options.only.matches(head)]
+    sizes = accumulate(head.size for _, head in wanted)
+    within = [each for each, size in zip(wanted, sizes, strict=True) if size <= _MAX_BODY_BYTES or each is wanted[0]]
+    times = [head.received_us for _, head in within]
+    support_table = target_module(sink.options.type).support_table(sink.options)
+    return {
+        "sink": sink.name,
+        "type": sink.options.type,
+        "events": len(within),
+        "left_out": len(seen) - len(wanted),
+        "first": iso(min(times, default=None)),
+        "last": iso(max(times, default=None)),
+        "truncated": len(found) > len(seen) or len(within) < len(wanted),
+        "items": [
+            each._replace(name=one_line(each.name))._asdict()  # producers choose the names of facets
+            for each in losses_of(events_at(bronze, within), support_table)
+        ],
+    }
+
+
+class Loss(NamedTuple):
+    """Items that a target does not represent, or only in part: number of items, and of runs and declarations."""
+
+    part: str
+    name: str
+    held: str
+    things: int
+    runs: int
+    why: str
+
+
+def losses_of(events: Sequence[SinkEvent], support_table: SupportTable) -> list[Loss]:
+    """Return the losses, most frequent first, followed by possible losses that did not occur in these events."""
+    things: Counter[tuple[str, str]] = Counter()
+    runs: Counter[tuple[str, str]] = Counter()
+    for of_one in group_by_run(events, {}):
+        found = Counter(
+            (thing.part, thing.name) for thing in _not_sent(of_one, support_table) or reported_items(of_one)
+        )
+        things.update(found)
+        runs.update(found.keys())
+    met = {key: support_for(support_table, *key) for key in things}
+    lost = [
+        Loss(*key, holding.held, things[key], runs[key], holding.why)
+        for key, holding in met.items()
+        if holding.held != "whole"
+    ]
+    unmet = [each for each in support_table if each.held != "whole" and each not in met.values()]
+    return [
+        *sorted(lost, key=lambda each: (-each.runs, each.part, each.name)),
+        *(Loss(each.part, each.names, each.held, 0, 0, each.why) for each in unmet),
+    ]
+
+
+def _not_sent(events: Sequence[SinkEvent], support_table: SupportTable) -> "set[ReportedItem]":
+    """Return the event itself if the target ignores its kind; its content then needs no entries."""
+    kind = events[-1].head.kind
+    return {ReportedItem("event", kind)} if support_for(support_table, "event", kind).held == "not" else set()
+
+
+class ReportedItem(NamedTuple):
+    """An item in the events of one run, or a declaration; which: distinguishes items with the same name."""
+
+    part: ItemKind
+    name: str
+    which: Any = None
+
+
+def reported_items(events: Sequence[SinkEvent]) -> set[ReportedItem]:
+    """Return the items in the events of one run, or one declaration; edges only of runs that count (rule 1)."""
+    merged = merge_events(events)
+    found = {ReportedItem("event", merged.kind)}
+    found |= {ReportedItem("state", event.head.state) for event in events if event.head.state}
+    if merged.kind != "DATASET":
+        found |= {ReportedItem("read dataset", "", name) for name in merged.inputs}
+        found |= {ReportedItem("written dataset", "", name) for name in merged.outputs}
+    if merged.kind == "RUN" and merged.is_due and merged.outputs and not inputs_of(merged):
+        found.add(ReportedItem("missing input", ""))
+    found |= {*_facets("run facet", merged.of_run), *_facets("job facet", merged.of_job)}
+    for name, facets in merged.datasets.items():
+        found.update(_facets("dataset facet", facets, name))
+        found.update(ReportedItem("nested column", "", (name, path)) for path in _nested(facets.get("schema")))
+    found |= {*_values("run", merged.of_run), *_values("job", merged.of_job), *_statistics(events)}
+    if merged.counts:
+        for row_of, target in _lineage(merged):
+            found.update(_of_edges(row_of, target))
+    return found
+
+
+def _facets(part: ItemKind, facets: Facets, of: Any = None) -> Iterator[ReportedItem]:
+    return (ReportedItem(part, name, of) for name in facets if name not in _LINEAGE)
+
+
+def _statistics(events: Iterable[SinkEvent]) -> Iterator[ReportedItem]:
+    """Yield input and output facets, which describe a dataset in one run."""
+    for dataset in chain.from_iterable(sent_datasets(read_stored(event.body.decode())) for event in events):
+        name = Name(dataset.namespace, dataset.name)
+        if is_noise(name):
+            continue
+        yield from _facets("input facet", members(dataset.inputFacets), name)
+        yield from _facets("output facet", members(dataset.outputFacets), name)
+
+
+def _nested(schema: Raw | None) -> list[tuple[str, ...]]:
+    rows = content_rows(Content("schemas", "", "schema", bytes(schema))) if schema else []
+    return [tuple(row[2]) for row in rows if len(row[2]) > 1]
+
+
+def _values(of: str, facets: Facets) -> Iterator[ReportedItem]:
+    """Yield the values of a run's or a job's facets that go beyond a few short ones."""
+    plain = 0
+    for facet, raw in sorted(facets.items()):
+        if facet in _LINEAGE:
+            continue
+        name = f"{of}.{facet}"
+        for path, value in leaves(decode(bytes(raw))):
+            if len(path) > DEEP or any(isinstance(step, int) for step in path):
+                yield ReportedItem("nested value", name, path)
+            else:
+                plain += 1
+                if plain > MANY:
+                    yield ReportedItem("many values", name, path)
+            if isinstance(value, str) and len(value) > LONG_TEXT:
+                yield ReportedItem("long text", name, path)
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield each value of a facet with its path; members with a leading `_` describe the facet itself."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if not key.startswith("_"):
+                yield from leaves(member, (*path, key))
+    elif isinstance(value, list):
+        for place, member in enumerate(value):
+            yield from leaves(member, (*path, place))
+    elif value is not None:
+        yield path, value
+
+
+def _lineage(merged: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
+    """Yield the rows of lineage facets with their dataset; if there is a `lineage` facet, only those."""
+    declared = [(None, "lineage", raw) for raw in merged.declared]
+    own = [(name, key, facets[key]) for name, facets in merged.outputs.items() for key in _LINEAGE if key in facets]
+    chosen = [*declared, *(each for each in own if each[1] == "lineage")] or own
+    yield from ((content_rows(Content("column_lineage", "", key, bytes(raw))), name) for name, key, raw in chosen)
+
+
+def _of_edges(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
+    yield from (ReportedItem("job edge", "", row[3:13]) for row in rows if "JOB" in (row[3], row[8]))
+    for edge in (each for each in sent_edges(rows, Name) if each.job is None and each.into_job is None):
+        target, step = edge.target or of, edge.transformation
+        if part := _part(edge):
+            yield ReportedItem(part, "", (target, edge.output, edge.source, edge.column))
+        if step.masked:
+            yield ReportedItem("masked column", "", (target, edge.output))
+        if step.subtype:
+            yield ReportedItem("subtype", step.subtype, (target, edge))
+        if step.description:
+            yield ReportedItem("description", "", (target, edge))
+
+
+def _part(edge: SentEdge) -> ItemKind | None:
+    if edge.source is None:
+        return None
+    if edge.column is None:
+        return "dataset edge"
+    if edge.output is None:
+        return "dataset-wide edge"
+    return "value edge" if edge.transformation.direct else "other edge"

@@ -1,0 +1,302 @@
+"""Store each sink's position, dead letters and desired state in one Delta table next to bronze.
+
+A commit of `sink_failures` contains a batch's dead letters and, as Delta transactions, the new position and the counts,
+so they change together even if the process is killed. Table properties store the desired state (paused, reset) and what
+a polling target found last.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from headwater.common.errors import LakeUnavailable
+from headwater.common.failpoints import reach
+from headwater.common.paging import ListPage, ResultPage
+from headwater.events.position import Source
+from headwater.lake.bronze_follower import Progress
+from headwater.lake.delta_table import LakeTable
+from headwater.lake.maintenance import compact
+from headwater.lake.open_table import REOPEN_AFTER
+from headwater.lake.queries import quoted
+from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
+from headwater.sinks.contract.error_isolation import MaskSecrets, one_line
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import CLOCK
+from headwater.sinks.running.delivery import DeadLetter, Delivery
+from headwater.tables import SINK_FAILURES
+
+_CREATED = {"delta.logRetentionDuration": "interval 6 hours"}
+_TRIES = 20
+log = logging.getLogger(__name__)
+GIVEN_UP = "Sink %s: %d events given up, see `headwater sinks failures`. The first: %s"
+"""The alert in infra/bicep/modules/alerts.bicep matches this line."""
+
+
+class DesiredState(msgspec.Struct, frozen=True):
+    """The desired state of a sink. start: where it continues after its last reset, by epoch and partition."""
+
+    paused: bool = False
+    resets: int = 0
+    start: Mapping[str, int] = {}
+
+
+class PollState(msgspec.Struct, frozen=True):
+    """What a target found in its last poll. turn: number of changes so far; seen: ids of items by query."""
+
+    turn: int = 0
+    seen: Mapping[str, Sequence[str]] = {}
+
+
+class SinkCounts(NamedTuple):
+    """Total number of events of a sink; resets do not change them."""
+
+    delivered: int
+    failed: int
+    left_out: int
+
+
+class SinkLedger:
+    """The table of all sinks. Not thread-safe."""
+
+    def __init__(self, root: str, options: Mapping[str, str] | None = None) -> None:
+        """root: the folder or address of the sinks' tables in the lake."""
+        self._table = LakeTable(f"{root}/{SINK_FAILURES.name}", SINK_FAILURES, options)
+        self.tables = {SINK_FAILURES.name: self._table}
+        self._exists = False
+
+    @property
+    def commits(self) -> int:
+        """Commits of this process since it last read the table's log from storage."""
+        return self._table.commits
+
+    def exists(self) -> bool:
+        """Return whether any sink has ever run."""
+        self._exists = self._exists or self._table.exists()
+        return self._exists
+
+    def create(self) -> None:
+        """Create the table if it does not exist."""
+        if not self.exists():
+            self._table.create(_CREATED)
+
+    def desired_state(self, sink: str) -> DesiredState:
+        """Return the desired state of a sink."""
+        found = self._read_property(_property(sink))
+        return msgspec.json.decode(found, type=DesiredState) if found else DesiredState()
+
+    def set_desired_state(self, sink: str, desired: DesiredState) -> None:
+        """Store the desired state of a sink; its runner, in any process, applies it at its next check."""
+        self._write_property(_property(sink), desired)
+
+    def set_paused(self, sink: str, *, is_paused: bool) -> None:
+        """Pause or resume a sink."""
+        was = self.desired_state(sink)
+        self.set_desired_state(sink, DesiredState(is_paused, was.resets, was.start))
+
+    def reset(self, sink: str, start: Mapping[Source, int]) -> None:
+        """Move a sink to another position; it delivers everything after that position again."""
+        was = self.desired_state(sink)
+        named = {f"{each.epoch}/{each.partition}": sequence for each, sequence in start.items() if sequence}
+        self.set_desired_state(sink, DesiredState(was.paused, was.resets + 1, named))
+
+    def poll_state(self, sink: str) -> PollState:
+        """Return what a sink's target found in its last poll; a reset does not change it."""
+        found = self._read_property(_poll_property(sink))
+        return msgspec.json.decode(found, type=PollState) if found else PollState()
+
+    def set_poll_state(self, sink: str, watched: PollState) -> None:
+        """Store what a sink's target found, once its notices are delivered."""
+        self._write_property(_poll_property(sink), watched)
+
+    def _read_property(self, name: str) -> str | None:
+        return self._table.properties().get(name) if self.exists() else None
+
+    def _write_property(self, name: str, value: DesiredState | PollState) -> None:
+        self.create()
+        for _ in range(_TRIES):
+            try:
+                self._table.set_properties({name: msgspec.json.encode(value).decode()})
+            except LakeUnavailable:  # another commit came first, so read its change before trying again
+                self._table.reopen()
+                continue
+            return
+        raise LakeUnavailable(f"Could not store the property {name}: {_TRIES} other commits came first. Try again.")
+
+    def progress(self, sink: str, desired: DesiredState, sources: Iterable[Source]) -> dict[tuple[str, str], int]:
+        """Return a sink's position in each partition, in the form that the bronze follower uses."""
+        names = {(each.epoch, each.partition): _app(sink, desired.resets, each) for each in sources}
+        found = self._table.watermarks([*names.values()]) if self.exists() else [0] * len(names)
+        started = {key: desired.start.get("/".join(key), 0) for key in names}
+        return {key: max(done, started[key]) for key, done in zip(names, found, strict=True)}
+
+    def counts(self, sink: str) -> SinkCounts:
+        """Return the totals of a sink."""
+        if not self.exists():
+            return SinkCounts(0, 0, 0)
+        return SinkCounts(*self._table.watermarks([f"sink/{sink}/{name}" for name in SinkCounts._fields]))
+
+    def commit(
+        self,
+        sink: str,
+        desired: DesiredState,
+        source: Source,
+        until: int,
+        *,
+        refused: Sequence[DeadLetter],
+        counts: SinkCounts,
+    ) -> None:
+        """Commit a sink's new position `until`, its dead letters and its counts; repeating the call has no effect."""
+        now_us = time.time_ns() // 1000
+        rows = sorted((each.payload.position[1], _row(sink, each, now_us)) for each in refused)
+        beside = [(f"sink/{sink}/{name}", number) for name, number in counts._asdict().items()]
+        self._table.append_once(_app(sink, desired.resets, source), self._table.prepare(rows), until, lambda _: beside)
+
+    def failures(self, sink: str, limit: int) -> list[dict[str, Any]]:
+        """List the dead letters of a sink, oldest first, without repeats."""
+        if not self.exists():
+            return []
+        columns = ", ".join(name for name in SINK_FAILURES.columns if name not in ("received_at", "failed_at"))
+        times = ", ".join(f"max(cast({name} AS bigint)) AS {name}" for name in ("received_at", "failed_at"))
+        return self._table.query(
+            f"SELECT {columns}, {times} FROM t WHERE sink = '{sink}' GROUP BY {columns} "
+            f"ORDER BY received_at, sequence LIMIT {limit}"
+        ).to_pylist()
+
+    def failures_page(self, sink: str, page: ListPage) -> ResultPage[dict[str, Any]]:
+        """List a page of the dead letters of a sink; the default order is that of `failures`."""
+        return rows_page(self._table, _FAILURES, page, [f"sink = {quoted(sink)}"])
+
+    def failure_count(self, sink: str) -> int:
+        """Return the number of dead letters of a sink."""
+        if not self.exists():
+            return 0
+        found = self._table.query(f"SELECT count(DISTINCT event_id) AS n FROM t WHERE sink = '{sink}'")
+        return int(found.column("n")[0].as_py())
+
+    def remove_failures(self, sink: str, event_ids: Sequence[str]) -> None:
+        """Remove dead letters that were delivered by a redrive."""
+        named = ", ".join(f"'{each}'" for each in event_ids)
+        self._table.delete(f"sink = '{sink}' AND event_id IN ({named})")
+
+
+_TIMES = ("received_at", "failed_at")
+_GROUPED = ", ".join(name for name in SINK_FAILURES.columns if name not in _TIMES)
+_FAILURES = row_list(
+    "failures", ", ".join([_GROUPED, *(f"cast({name} AS bigint) AS {name}" for name in _TIMES)]),
+    {**{name: by_time(name) for name in _TIMES}, "attempts": by_number("attempts"),
+     **{name: by_text(name) for name in ("event_id", "run_id", "reason")}},
+    "received_at",
+    ties=(by_text("incarnation"), by_text("partition"), by_number("sequence"), by_number("attempts"),
+          by_text("reason")),
+    texts="event_id run_id reason",
+    origin=f"(SELECT {_GROUPED}, {', '.join(f'max({name}) AS {name}' for name in _TIMES)} FROM t GROUP BY {_GROUPED})",
+)  # fmt: skip
+"""Groups repeated rows: a crash between writing a dead letter and moving on writes it again."""
+
+
+def _property(sink: str) -> str:
+    return f"headwater.sink.{sink}"
+
+
+def _poll_property(sink: str) -> str:
+    return f"{_property(sink)}.watched"
+
+
+def _app(sink: str, resets: int, source: Source) -> str:
+    return f"sink/{sink}/{resets}/{source.log}/{source.epoch}/{source.partition}"
+
+
+def _row(sink: str, refused: DeadLetter, now_us: int) -> tuple[Any, ...]:
+    source, head, _ = refused.payload.event
+    place = (source.log, source.epoch, source.partition, head.sequence, head.received_us)
+    return sink, *place, head.event_id, head.run_id, refused.reason, refused.attempts, now_us
+
+
+class SinkPosition:
+    """The position of one sink. `desired` is None before `begin`, and after a fault that leaves a commit uncertain."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        sources: Callable[[], Mapping[Source, int]],
+        ledger: SinkLedger,
+        *,
+        mask_secrets: MaskSecrets,
+        clock: Callable[[], int],
+    ) -> None:
+        """Set up without reading the ledger.
+
+        sources: returns the partitions and their newest sequence numbers; clock: returns the time (us, UTC).
+        """
+        self.desired: DesiredState | None = None
+        self.progress: Progress | None = None
+        """Position in each partition, None before the first look."""
+        self.counts = SinkCounts(0, 0, 0)
+        self.committed_until_us = 0
+        """Moment up to which the clock's position is committed (us, UTC)."""
+        self.next_check_us = 0
+        """Moment of the next check for silent runs (us, UTC)."""
+        self._sink = sink
+        self._sources = sources
+        self._ledger = ledger
+        self._mask_secrets = mask_secrets
+        self._clock = clock
+        self._resets: int | None = None
+
+    @property
+    def reported_until_us(self) -> int:
+        """Return the moment up to which silence is reported (us, UTC), 0 if never."""
+        return (self.progress or {}).get((CLOCK.epoch, CLOCK.partition), 0)
+
+    def desired_state_changed(self) -> bool:
+        """Return whether the desired state has changed since it was last read."""
+        return self.desired is not None and self._ledger.desired_state(self._sink.name) != self.desired
+
+    def load(self) -> DesiredState:
+        """Load the desired state and the position; a new sink with `begin: now` first stores where it starts."""
+        self._ledger.create()
+        name = self._sink.name
+        sources = dict(self._sources())
+        if self._sink.options.silence:
+            sources[CLOCK] = self._clock()
+        desired = self._ledger.desired_state(name)
+        if desired.resets == 0 and self._sink.options.begin == "now":
+            heads = {f"{each.epoch}/{each.partition}": head for each, head in sources.items()}
+            desired = DesiredState(desired.paused, 1, heads)
+            self._ledger.set_desired_state(name, desired)
+        asked_us = self.reported_until_us if desired.resets == self._resets else 0
+        if not asked_us:
+            self.next_check_us = 0
+        self._resets, self.progress = desired.resets, self._ledger.progress(name, desired, sources)
+        self.committed_until_us = self.reported_until_us
+        if asked_us > self.committed_until_us:
+            self.progress = self.progress_with({CLOCK: asked_us})
+        self.counts = self._ledger.counts(name)
+        self.desired = desired
+        return desired
+
+    def progress_with(self, reached: Mapping[Source, int]) -> Progress:
+        """Return the progress after the partitions have reached these sequence numbers."""
+        return {**(self.progress or {}), **{(each.epoch, each.partition): until for each, until in reached.items()}}
+
+    def commit(self, desired: DesiredState, reached: Mapping[Source, int], left_out: int, delivery: Delivery) -> None:
+        """Commit the result of a batch so far, with one commit for each partition."""
+        for source, until in reached.items():
+            letters = delivery.pop_refused(source, until)
+            letters = [each._replace(reason=one_line(self._mask_secrets(each.reason))) for each in letters]
+            was = self.counts
+            counts = SinkCounts(
+                was.delivered + delivery.pop_delivered(), was.failed + len(letters), was.left_out + left_out
+            )
+            self._ledger.commit(self._sink.name, desired, source, until, refused=letters, counts=counts)
+            self.counts, left_out = counts, 0
+            if letters:
+                log.warning(GIVEN_UP, self._sink.name, len(letters), letters[0].reason)
+        self.committed_until_us = reached.get(CLOCK, self.committed_until_us)
+        reach("sinks.committed")
+        self.progress = self.progress_with(reached)
+        if self._ledger.commits >= REOPEN_AFTER:
+            compact(self._ledger)

@@ -1,0 +1,100 @@
+"""Report new items that a target finds by polling; the first poll is the baseline and reports nothing.
+
+The result of a poll is stored after its notices are delivered, so a kill repeats the notices of at most one poll, with
+the same ids.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from headwater.common.errors import HeadwaterError
+from headwater.common.failpoints import reach
+from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import Payload, PollingTarget, Target
+from headwater.sinks.running.delivery import Pace
+from headwater.sinks.running.ledger import PollState, SinkLedger
+
+
+class NewNotices(NamedTuple):
+    """The notices of a poll at a moment (us, UTC), and the state to store once they are delivered."""
+
+    payloads: list[Payload]
+    at_us: int
+    watched: PollState
+
+
+class SinkPolling:
+    """The polls of one sink's target."""
+
+    def __init__(self, sink: Sink, ledger: SinkLedger, *, mask_secrets: MaskSecrets, clock: Callable[[], int]) -> None:
+        """clock: returns the time (us, UTC)."""
+        self.trouble: str | None = None
+        """Why the last poll failed; a failed poll changes nothing."""
+        self._sink = sink
+        self._ledger = ledger
+        self._mask_secrets = mask_secrets
+        self._clock = clock
+        self._pace = Pace()
+        self._next_us = 0
+
+    def new_notices(self, open_target: Callable[[], Target]) -> NewNotices | None:
+        """Poll if it is due; None if nothing has changed. Until `commit`, each poll returns the same notices."""
+        every_s, at_us = self._sink.options.poll_interval_s, self._clock()
+        if every_s is None or at_us < self._next_us:
+            return None
+        target, previous = open_target(), self._ledger.poll_state(self._sink.name)
+        found = self._poll(target, at_us, previous.turn + 1) if isinstance(target, PollingTarget) else {}
+        if found is None:
+            now_us = self._clock()
+            wait_s = self._pace.after_fault((now_us - at_us) / 1e6)  # a hanging poll takes at most half the time
+            self._wait(wait_s, now_us)
+            return None
+        self._pace.after_success(0)
+        seen = {asked: sorted(each.event.head.event_id for each in there) for asked, there in found.items()}
+        if seen != previous.seen:
+            return NewNotices(_new(self._sink, found, previous), at_us, PollState(previous.turn + 1, seen))
+        self._wait(every_s, at_us)
+        return None
+
+    def commit(self, new_notices: NewNotices) -> None:
+        """Store the result of a poll whose notices were delivered or given up."""
+        reach("sinks.looked")
+        self._ledger.set_poll_state(self._sink.name, new_notices.watched)
+        self._wait(self._sink.options.poll_interval_s or 0.0, new_notices.at_us)
+
+    def _wait(self, seconds: float, since_us: int) -> None:
+        self._next_us = since_us + int(1e6 * seconds)
+
+    def _poll(self, target: PollingTarget, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]] | None:
+        """Poll the target; returns None and sets `trouble` if that fails."""
+        self.trouble = None
+        try:
+            return target.poll(at_us, turn)
+        except HeadwaterError as error:
+            self.trouble = str(error)
+        except Exception as error:
+            self.trouble = log_unexpected_error(error, "Looking", self._mask_secrets)
+        return None
+
+
+def still_present(sink: Sink, target: Target, item_id: str, at_us: int) -> list[Payload]:
+    """Return the notices for one item that was found at a moment (us, UTC), if it still exists."""
+    if sink.options.poll_interval_s is None or not isinstance(target, PollingTarget):
+        return []
+    return [
+        each for there in target.poll(at_us, at_us).values() for each in there if each.event.head.event_id == item_id
+    ]
+
+
+def _new(sink: Sink, found: Mapping[str, Sequence[Payload]], previous: PollState) -> list[Payload]:
+    """Return the notices for new items that pass the sink's filter; queries without a baseline have none."""
+    known = {asked: {*seen} for asked, seen in previous.seen.items()}
+    return [
+        each
+        for asked, there in found.items()
+        for each in there
+        if asked in known
+        and each.event.head.event_id not in known[asked]
+        and sink.options.only.matches(each.event.head)
+    ]

@@ -1,0 +1,232 @@
+"""Report lost runs and silent applications, which no event reports; queries the lake each time.
+
+A sink follows time like a partition whose positions are moments, so after a kill it repeats the uncommitted range.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from headwater.events.stored_cells import StoredHead
+from headwater.lake.bronze_follower import (
+    MemberHead,
+    ends_above,
+    heads_of_families,
+    oldest_ahead_us,
+    parents_between,
+    quiet_runs,
+)
+from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.runs import lost_runs
+from headwater.lineage.runs.lost_runs import LOST_AFTER_US, is_lost
+from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
+from headwater.sinks.contract.options import Silence, Sink
+from headwater.sinks.contract.shape import CLOCK, Payload, SinkEvent, Target, run_of
+from headwater.sinks.merging.applications import (
+    LOOKBACK_US,
+    ApplicationEvents,
+    ConvertsApplications,
+    application_members,
+    application_payload,
+    has_ended,
+    read_application,
+    read_members,
+)
+from headwater.sinks.merging.payloads import MAX_RUN_EVENTS
+from headwater.sinks.merging.runs import MergedEvent, merge_events
+from headwater.sinks.running.feed import Batch
+from headwater.sinks.running.ledger import SinkPosition
+
+MAX_PAYLOADS = 200
+"""Maximum of payloads per call, except if more become due at the same moment."""
+_DAY_US = 24 * 3600 * 1_000_000
+_EVER_US = 1 << 53
+_CHECKS_PER_SILENCE = 20
+"""A run's silence is reported late by at most this fraction of the silence (1/20) ..."""
+_MAX_CHECK_INTERVAL_S = 600.0
+"""... and by at most this time."""
+_COMMIT_CLOCK_US = 3600 * 1_000_000
+"""Between two commits of the clock's position if no run fell silent."""
+
+
+class SilenceQuery(NamedTuple):
+    """The context of a query: the target, the lake, the sink's filter, and the function that masks secrets."""
+
+    target: Target
+    bronze: Bronze
+    matches: Callable[[StoredHead], bool]
+    mask_secrets: MaskSecrets
+
+
+@runtime_checkable
+class ConvertsLostRuns(Protocol):
+    """A target that reports lost runs."""
+
+    def convert_lost(self, event: SinkEvent, run: MergedEvent) -> Payload:
+        """Return the payload of a lost run. event: its newest one, without body; run: all its events, merged."""
+
+
+class SilencePayloads(NamedTuple):
+    """The payloads due up to a moment (us, UTC)."""
+
+    payloads: list[Payload]
+    until_us: int
+
+
+def find_silent(by: SilenceQuery, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
+    """Return what became due after a moment: within at most one day, and a limited number per call.
+
+    since_us: 0 for the whole history of the lake.
+    """
+    if not by.bronze.exists():
+        return SilencePayloads([], until_us)
+    if not since_us:
+        since_us = min(oldest_ahead_us(by.bronze, {}) or until_us, until_us) - 1
+    until_us = min(until_us, since_us + _DAY_US)
+    found = sorted(_kind_of(silence).find(by.bronze, since_us, until_us), key=lambda each: each[1])
+    if len(found) > MAX_PAYLOADS:
+        until_us = found[MAX_PAYLOADS - 1][1]
+    return SilencePayloads(silence_payloads(by, silence, {run: us for run, us in found if us <= until_us}), until_us)
+
+
+def silence_payloads(by: SilenceQuery, silence: Silence, found: Mapping[str, int]) -> list[Payload]:
+    """Return the payloads of runs or applications, each silent at its moment (us, UTC)."""
+    return [payload for payload in _kind_of(silence).convert(by, found) if payload] if found else []
+
+
+def _kind_of(silence: Silence) -> "_SilentApplications | _LostRuns":
+    return _SilentApplications(int(silence.after_s * 1e6)) if silence.by_receipt else _LostRuns()
+
+
+class _SilentApplications(NamedTuple):
+    """Applications without an end that have received nothing for this long (us)."""
+
+    idle_us: int
+
+    def find(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
+        """Return the ids of applications that became silent in (since, until], with the moments (us)."""
+        parents = parents_between(bronze, since_us - self.idle_us, until_us - self.idle_us)
+        families = application_members(bronze, parents, since_us - self.idle_us - LOOKBACK_US, until_us)
+        silent = {
+            run_id: max(each.head.received_us for each in members) + self.idle_us
+            for run_id, members in families.items()
+            if not has_ended(members, run_id)
+        }
+        return [(run_id, us) for run_id, us in silent.items() if since_us < us <= until_us]
+
+    def convert(self, by: SilenceQuery, found: Mapping[str, int]) -> Iterator[Payload | None]:
+        """Yield the payloads of applications that pass the filter, None if the events are not an application."""
+        since_us = min(found.values()) - self.idle_us - LOOKBACK_US
+        for run_id, heard in application_members(by.bronze, {*found}, since_us, max(found.values())).items():
+            members = [each for each in heard if each.head.received_us <= found[run_id]]
+            if isinstance(by.target, ConvertsApplications) and any(by.matches(each.head) for each in members):
+                at = SinkEvent(CLOCK, members[-1].head._replace(sequence=found[run_id], run_id=run_id), b"")
+                yield application_payload(
+                    by.target, ApplicationEvents(run_id, read_application(by.bronze, members), at), by.mask_secrets
+                )
+
+
+class _LostRuns:
+    """Runs that are lost by rule 1."""
+
+    def find(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
+        """Return the ids of runs that may have become lost in (since, until], with the moments (us)."""
+        return quiet_runs(bronze, since_us, until_us, LOST_AFTER_US)
+
+    def convert(self, by: SilenceQuery, found: Mapping[str, int]) -> Iterator[Payload]:
+        """Yield the payloads of lost runs that pass the filter."""
+        since_us = min(found.values()) - LOST_AFTER_US - LOOKBACK_US
+        ends = ends_above(by.bronze, found, since_us)
+        by_run: dict[str | None, list[MemberHead]] = defaultdict(list)
+        for each in heads_of_families(by.bronze, found, since_us, _EVER_US, alone=True):
+            by_run[run_of(each.head)].append(each)
+        for members in by_run.values():
+            at_us = found[str(members[-1].head.run_id)]
+            some = (
+                members
+                if len(members) <= MAX_RUN_EVENTS
+                else [*members[: MAX_RUN_EVENTS // 2], *members[-MAX_RUN_EVENTS // 2 :]]
+            )
+            run = merge_events(read_members(by.bronze, some))
+            ended, streams = run.state is not None, run.is_streaming
+            lost = is_lost(has_ended=ended, is_streaming=streams, last_us=run.last_event_us, now_us=at_us)
+            above = ends.get(str(members[-1].head.run_id), ())
+            ended_above = lost_runs.has_ended(
+                is_open=not ended, is_streaming=streams, last_us=run.last_event_us, ends_us=above
+            )
+            wanted = lost and not ended_above and any(by.matches(each.head) for each in members)
+            if wanted and isinstance(by.target, ConvertsLostRuns):
+                yield _convert_lost(
+                    by.target, SinkEvent(CLOCK, members[-1].head._replace(sequence=at_us), b""), run, by.mask_secrets
+                )
+
+
+def _convert_lost(target: ConvertsLostRuns, event: SinkEvent, run: MergedEvent, mask_secrets: MaskSecrets) -> Payload:
+    try:
+        return target.convert_lost(event, run)
+    except Exception as error:
+        return Payload(event, b"", log_unexpected_error(error, "Converting", mask_secrets))
+
+
+class SilenceClock:
+    """The payloads that become due through silence; none if the sink's options define no silence."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        bronze: Bronze,
+        position: SinkPosition,
+        *,
+        mask_secrets: MaskSecrets,
+        clock: Callable[[], int],
+        stop: threading.Event,
+    ) -> None:
+        """clock: returns the moment up to which silence is reported (us, UTC)."""
+        self._sink = sink
+        self._bronze = bronze
+        self._position = position
+        self._mask_secrets = mask_secrets
+        self._clock = clock
+        self._stop = stop
+
+    def due(self, open_target: Callable[[], Target]) -> SilencePayloads | None:
+        """Return what has become due since the last check; None if there is nothing, or the last check was recent."""
+        silence, now_us, position = self._sink.options.silence, self._clock(), self._position
+        if silence is None or now_us < position.next_check_us:
+            return None
+        while position.reported_until_us < now_us:
+            turn = self._check_range(open_target(), silence, position.reported_until_us, now_us)
+            if turn.payloads or self._stop.is_set() or turn.until_us >= position.committed_until_us + _COMMIT_CLOCK_US:
+                return turn
+            position.progress = position.progress_with({CLOCK: turn.until_us})
+        position.next_check_us = now_us + int(min(silence.after_s / _CHECKS_PER_SILENCE, _MAX_CHECK_INTERVAL_S) * 1e6)
+        return None
+
+    def late(self, batch: Batch, open_target: Callable[[], Target]) -> list[Payload]:
+        """Return what a batch makes due for a time that was already checked, because its events arrived late."""
+        silence, reported_until_us = self._sink.options.silence, self._position.reported_until_us
+        if not silence or not batch.events:
+            return []
+        oldest_us = min(event.head.received_us for event in batch.events)
+        since_us = oldest_us - 1 + (int(silence.after_s * 1e6) if silence.by_receipt else 0)
+        found: list[Payload] = []
+        while 0 < since_us < reported_until_us:
+            payloads, since_us = self._check_range(open_target(), silence, since_us, reported_until_us)
+            found += payloads
+        return found
+
+    def _check_range(self, target: Target, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
+        """Check a time range; its payloads get positions after everything committed, so that a failure is recorded."""
+        by = SilenceQuery(target, self._bronze, self._sink.options.only.matches, self._mask_secrets)
+        turn = find_silent(by, silence, since_us, until_us)
+        return SilencePayloads(
+            [_placed(each, self._position.reported_until_us + 1) for each in turn.payloads], turn.until_us
+        )
+
+
+def _placed(payload: Payload, least: int) -> Payload:
+    """Move a payload to its own moment or after the last committed one, so that its dead letter can be committed."""
+    head = payload.event.head
+    head = head._replace(sequence=max(head.sequence, least))
+    return payload._replace(event=payload.event._replace(head=head))

@@ -1,0 +1,120 @@
+"""Send events to Marquez one at a time, because Marquez fails if two requests change one dataset concurrently."""
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+import msgspec
+
+from headwater.common.errors import Retry, WrongSetting
+from headwater.events.position import Source
+from headwater.lineage.runs.run_facts import TERMINAL
+from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
+from headwater.sinks.contract.error_isolation import event_position
+from headwater.sinks.contract.options import EventFilter, Options, SecretResolver
+from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, run_of
+from headwater.sinks.contract.support import full_support
+
+_LINEAGE = "/api/v1/lineage"
+_NAMESPACES = "/api/v1/namespaces?limit=1"
+_OF_HEADWATER = ("/health/live", "/openapi.json")
+"""Paths that only Headwater serves (its Function App has the second one); Marquez answers 404."""
+
+
+class _Namespace(msgspec.Struct):
+    name: str
+
+
+class _Namespaces(msgspec.Struct):
+    namespaces: list[_Namespace]
+
+
+class MarquezOptions(HttpOptions):
+    """Options of the type `marquez`; `url` is the address of its API (port 5000), not of its web page."""
+
+    type: Literal["marquez"]
+
+
+OPTIONS = MarquezOptions
+support_table = full_support
+
+
+class MarquezTarget:
+    """A target that sends to one Marquez server."""
+
+    largest = 1
+
+    def __init__(self, poster: Poster, only: EventFilter) -> None:
+        """only: the sink's filter, which also applies to ends that are sent again."""
+        self._poster = poster
+        self._only = only
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Convert events whose runs have no earlier events."""
+        return self.convert_with_ends(events, ())
+
+    def convert_with_ends(self, events: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
+        """Return events with each run's START first; a run's end is repeated after later events of the same run.
+
+        Marquez takes a run's state from the event that arrives last (`OpenLineageDao.updateBaseMarquezModel`), so a
+        late START would leave an ended run RUNNING for ever. A START moves to the place of its run's first event in the
+        batch. ends: terminal events from earlier batches.
+        """
+        starts = {event.head.run_id: event for event in reversed(events) if event.head.state == "START"}
+        ordered: dict[tuple[Source, int], SinkEvent] = {}
+        for event in events:
+            first = starts.pop(event.head.run_id, event)
+            ordered.setdefault(event_position(first), first)
+            ordered.setdefault(event_position(event), event)
+        return self._with_repeated_ends([*ordered.values()], ends)
+
+    def _with_repeated_ends(self, ordered: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
+        """Repeat a run's end after the last event that reopens the run, at the position of that event."""
+        last = {run: at for at, event in enumerate(ordered) if (run := run_of(event.head))}
+        end_of = {run_of(end.head): end for end in (*ends, *ordered) if end.head.state in TERMINAL}
+        found: list[Payload] = []
+        for at, event in enumerate(ordered):
+            found.append(Payload(event, event.body))
+            run = run_of(event.head)
+            if run is None or last[run] != at or event.head.state in TERMINAL:
+                continue
+            end = end_of.get(run)
+            if end and self._only.matches(end.head):
+                found.append(Payload(event, end.body))
+        return found
+
+    def deliver(self, payloads: Sequence[Payload]) -> Outcome:
+        """Post one event."""
+        return self._poster.post_all(_LINEAGE, payloads[0].body, 1)
+
+    def check(self) -> str:
+        """Request its namespaces."""
+        answer = self._poster.ask("GET", _NAMESPACES)
+        if answer.status != 200 or b'"namespaces"' not in answer.body:
+            raise WrongSetting(
+                f"GET /api/v1/namespaces returned status {answer.status}: this is not a Marquez server. Correct `url`."
+            )
+        return "the server responds like Marquez"
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._poster.close()
+
+
+def is_marquez(poster: Poster) -> bool:
+    """Return whether a Marquez server answers: by its list of namespaces, and without the paths of a Headwater.
+
+    Redirects are not followed. Raises Retry if the response is inconclusive.
+    """
+    answer = poster.ask("GET", _NAMESPACES)
+    if answer.status >= 500 or answer.status == 429:
+        raise Retry(f"GET {_NAMESPACES} returned status {answer.status}.")
+    try:
+        found = msgspec.json.decode(answer.body, type=_Namespaces).namespaces if answer.status == 200 else None
+    except msgspec.DecodeError:
+        found = None
+    return found is not None and all(poster.ask("GET", path).status == 404 for path in _OF_HEADWATER)
+
+
+def open_target(options: Options, reveal: SecretResolver) -> MarquezTarget:
+    """Return the target."""
+    return MarquezTarget(open_poster(cast("MarquezOptions", options), reveal), options.only)

@@ -1,0 +1,184 @@
+"""Query a Headwater server for exposed columns (docs/questions.md) and broken contracts (docs/contracts.md)."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+from pydantic import Field
+
+from headwater.common.errors import Retry
+from headwater.sinks.connecting.http import Endpoint, Poster
+from headwater.sinks.contract.options import Pause
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+_MOST = 10_000
+"""Maximum number of columns or contracts in a response."""
+_MOST_BYTES = 64 << 20
+"""Of a response, whose names may be long; a truncated response is discarded."""
+
+
+class HeadwaterServer(Endpoint):
+    """The address of a Headwater server, and what to query."""
+
+    tags: tuple[str, ...] = Field(("pii",), min_length=1, description="Tags of the columns to watch.")
+    every: Pause = Field(300.0, ge=1, description="Time between two queries.")
+
+
+class ExposedBy(msgspec.Struct):
+    """The last step of a shortest path to a column, as in the server's response."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+    job: dict[str, str]
+    transformation: dict[str, Any]
+
+
+class ExposedColumn(msgspec.Struct):
+    """A column that can be read, the tagged column whose values it contains, and the path between them."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+    source: dict[str, str | None] | None
+    via: ExposedBy
+
+    def id_of(self, tag: str) -> str:
+        """Return an id that distinguishes the column from others; upper and lower case are the same column."""
+        identity = msgspec.json.encode((tag, self.namespace, self.dataset, (self.column or "").casefold()))
+        return hashlib.sha256(identity).hexdigest()[:16]
+
+
+class _Item(msgspec.Struct):
+    """The member that shows whether the column itself has the tag; older servers omit it and list no such columns."""
+
+    tagged: bool = False
+
+
+class _SurfaceAnswer(msgspec.Struct):
+    items: list[msgspec.Raw]
+    truncated: bool
+
+
+class _UnknownTag(msgspec.Struct):
+    nearest: list[str]
+
+
+class ExposedColumns:
+    """A connection to one Headwater server."""
+
+    def __init__(self, poster: Poster, url: str, tags: Sequence[str]) -> None:
+        """url: address for messages."""
+        self._poster = poster
+        self._url = url
+        self._tags = tags
+
+    def by_tag(self) -> dict[str, list[ExposedColumn]]:
+        """Return all columns that contain a tag's values unmasked, by tag, without repeats.
+
+        Columns that have the tag themselves are left out, because whoever tagged them knows about them.
+        Raises Retry if the server does not respond, or not completely.
+        """
+        return {tag: self._of(tag) for tag in self._tags}
+
+    def _of(self, tag: str) -> list[ExposedColumn]:
+        # With this order tagged columns are last, so they do not displace other columns.
+        asked = urlencode({"tag": tag, "exposure": "exposed", "sort": "-exposure", "limit": _MOST})
+        answer = self._poster.ask("GET", f"/api/headwater/v1/surface?{asked}", max_bytes=_MOST_BYTES)
+        if answer.status == 404 and _decode(answer.body, _UnknownTag) is not None:
+            return []  # Headwater returns 404 for a tag only if no unread event could contain it
+        found = _decode(answer.body, _SurfaceAnswer) if answer.status == 200 else None
+        reached = None if found is None else _untagged(found.items)
+        if found is None or reached is None:
+            why = answer.body[:200].decode("utf-8", "replace").strip()
+            raise Retry(f"{self._url} returned no list of exposed columns, status {answer.status}: {why}")
+        if found.truncated and len(reached) == len(found.items):
+            raise Retry(
+                f"{self._url} has more than {_MOST} exposed columns with the tag {tag!r}, "
+                "so no notices about new ones are sent."
+            )
+        return list({each.id_of(tag): each for each in reached}.values())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._poster.close()
+
+
+def _untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
+    """Return the items without the tag, None if an item cannot be read."""
+    found = []
+    for each in items:
+        if (item := _decode(each, _Item)) is None:
+            return None
+        if not item.tagged:
+            if (column := _decode(each, ExposedColumn)) is None:
+                return None
+            found.append(column)
+    return found
+
+
+def _decode(body: bytes | msgspec.Raw, kind: type[_T]) -> _T | None:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+class ContractBreach(msgspec.Struct):
+    """A broken promise and its cause, as in the server's response."""
+
+    kind: str
+    dataset: str
+    column: str | None
+    message: str
+    run: str | None
+    time: str | None
+    job: dict[str, str] | None
+    warning: bool = False
+
+
+class BrokenContract(msgspec.Struct):
+    """A contract file with broken promises."""
+
+    file: str
+    dataset: str | None
+    version: str | None
+    state: str
+    breaks: list[ContractBreach]
+
+    @property
+    def id(self) -> str:
+        """Return an id that distinguishes the contract from others."""
+        return hashlib.sha256(f"contract {self.file}".encode()).hexdigest()[:16]
+
+
+class _ContractsAnswer(msgspec.Struct):
+    items: list[BrokenContract]
+    truncated: bool
+
+
+class BrokenContracts:
+    """A connection to one Headwater server."""
+
+    def __init__(self, poster: Poster, url: str) -> None:
+        """url: address for messages."""
+        self._poster, self._url = poster, url
+
+    def broken(self) -> list[BrokenContract]:
+        """Return all broken contracts; raises Retry if the server does not respond, or not completely."""
+        asked = urlencode({"limit": _MOST, "sort": "state"})
+        answer = self._poster.ask("GET", f"/api/headwater/v1/contracts?{asked}", max_bytes=_MOST_BYTES)
+        found = _decode(answer.body, _ContractsAnswer) if answer.status == 200 else None
+        if found is None:
+            why = answer.body[:200].decode("utf-8", "replace").strip()
+            raise Retry(f"{self._url} returned no list of broken contracts, status {answer.status}: {why}")
+        broken = [each for each in found.items if each.state == "broken"]
+        if found.truncated and len(broken) == len(found.items):  # broken contracts are listed first
+            raise Retry(f"{self._url} has more than {_MOST} broken contracts, so no notices about new ones are sent.")
+        return broken
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._poster.close()

@@ -1,0 +1,215 @@
+"""The tables of silver: facts derived from events, run by run, and the state for the next pass."""
+
+from collections.abc import Mapping
+
+from headwater.tables.shape import CHANGED, JOB, Table, Type
+
+_DATASET: dict[str, Type] = {"dataset_namespace": "string", "dataset_name": "string", "generation": "string"}
+"""generation: the run that ended the previous generation; empty for the first one, or if it is not specified."""
+
+RUNS = Table(
+    "runs",
+    {
+        "run_key": "string",
+        "kind": "string",
+        "state": "string",
+        "processing": "string",
+        "sent_job_namespace": "string",
+        "sent_job_name": "string",
+        **JOB,
+        "execution": "string",
+        "parent_run": "string",
+        "producer": "string",
+        "started_at": "timestamp",
+        "ended_at": "timestamp",
+        "last_event_at": "timestamp",
+        "last_received_at": "timestamp",
+        "late_s": "long",
+        "events": "long",
+        "landed": "boolean",
+        "nominal_at": "timestamp",
+        **CHANGED,
+        "said": "string",
+        "parts": "string",
+        "contents": "string",
+    },
+)
+
+JOBS = Table(
+    "jobs",
+    {**JOB, "processing": "string", "producer": "string", "first_seen_at": "timestamp", "last_seen_at": "timestamp"}
+    | {"last_run": "string", "last_state": "string", **CHANGED},
+)
+
+DATASETS = Table(
+    "datasets",
+    {
+        **_DATASET,
+        "schema_hash": "string",
+        "columns": "string",
+        "tags": "string",
+        "spellings": "string",
+        "ever_read": "boolean",
+        "base_us": "long",
+        **CHANGED,
+    },
+)
+
+LATEST_FACETS = Table(
+    "latest_facets",
+    {
+        "namespace": "string",
+        "name": "string",
+        **_DATASET,
+        "facet": "string",
+        "producer": "string",
+        "credible": "boolean",
+        "time_us": "long",
+        "rank": "int",
+        "event_id": "string",
+        "place": "int",
+        "content_hash": "string",
+        "twins": "boolean",
+        "value": "string",
+        **CHANGED,
+    },
+)
+
+BINDINGS = Table(
+    "bindings",
+    {
+        "kind": "string",
+        "namespace": "string",
+        "name": "string",
+        "to_namespace": "string",
+        "to_name": "string",
+        "time_us": "long",
+        "run_key": "string",
+        "ordinal": "int",
+        **CHANGED,
+    },
+)
+
+FIELDS = Table(
+    "fields",
+    {**_DATASET, "field": "string", "parent": "string", "ordinal": "int", "schema_hash": "string", **CHANGED},
+)
+
+RUN_DATASETS = Table(
+    "run_datasets",
+    {
+        "run_key": "string",
+        "role": "string",
+        "namespace": "string",
+        "name": "string",
+        **_DATASET,
+        "first_us": "long",
+        "last_us": "long",
+        **CHANGED,
+    },
+)
+
+EDGE_SETS = Table(
+    "edge_sets",
+    {
+        "group_key": "string",
+        "output_key": "string",
+        "run_key": "string",
+        "execution": "string",
+        "application": "string",
+        "layer": "string",
+        **JOB,
+        **_DATASET,
+        "time_us": "long",
+        "tie": "string",
+        "started_us": "long",
+        "last_us": "long",
+        "weight": "int",
+        "origin": "string",
+        "landed": "boolean",
+        "rewrites": "boolean",
+        "unless_parts": "boolean",
+        "period_us": "long",
+        "asks": "string",
+        "kin": "string",
+        **CHANGED,
+        "content": "string",
+    },
+)
+
+FACETS = Table(
+    "facets",
+    {
+        "entity": "string",
+        "namespace": "string",
+        "name": "string",
+        "facet": "string",
+        "event_time": "timestamp",
+        "event_order": "string",
+        "value": "string",
+        **CHANGED,
+    },
+    ("entity",),
+)
+
+POSITIONS = Table(
+    "positions",
+    {
+        "log": "string",
+        "incarnation": "string",
+        "partition": "string",
+        "sequence": "long",
+        "state": "string",
+        **CHANGED,
+    },
+)
+
+EDGE_RUNS = Table(
+    "edge_runs",
+    {
+        "group_key": "string",
+        **JOB,
+        "origin": "string",
+        "target_namespace": "string",
+        "target_dataset": "string",
+        "target_generation": "string",
+        "last_seen": "timestamp",
+        "runs": "long",
+        **CHANGED,
+    },
+)
+"""Runs that repeated unchanged edges, since the rows of their job's edges into a dataset were written."""
+
+FINDINGS = Table("findings", {"run_key": "string", "finding": "string"})
+"""Findings of the newest comparisons about runs."""
+
+SCHEMA_SOURCES = Table("lenders", dict.fromkeys(("dataset_namespace", "dataset_name", "generation"), "string"))
+"""Datasets whose schemas were applied to runs that report none themselves."""
+
+COMMIT_PROOFS = Table(
+    "commit_proofs",
+    {"run_id": "string", "dataset_namespace": "string", "dataset_name": "string", "is_whole": "boolean"},
+)
+"""Proof that commits give about the writes of runs; run ids are in lower case."""
+
+STATE_PARTS: Mapping[str, Table] = {
+    "vote": EDGE_SETS,
+    "facet": LATEST_FACETS,
+    "dataset": DATASETS,
+    "job": JOBS,
+    "binding": BINDINGS,
+    "runs": EDGE_RUNS,
+    "finding": FINDINGS,
+    "lender": SCHEMA_SOURCES,
+    "proof": COMMIT_PROOFS,
+    "position": POSITIONS,
+}
+"""What a pass must know from earlier events, by `part` of `state`; candidates stay while they may still count."""
+
+STATE = Table(
+    "state",
+    {"part": "string", **{name: kind for table in STATE_PARTS.values() for name, kind in table.columns.items()}},
+)
+
+SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, STATE)
+"""The commit of `state` is the last one of a batch, after those of gold, and marks the batch as complete."""

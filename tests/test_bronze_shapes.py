@@ -123,7 +123,7 @@ SAID = [
     "SELECT n.kind, d.name, n.facet, n.event_order, coalesce(f.value, n.value) FROM newest_facets n "
     "JOIN names d ON d.id = n.name LEFT JOIN facet_texts f ON f.id = n.value ORDER BY 1, 2, 3",
     "SELECT kind, d.name, first_us, last_us, event_order, s.schema FROM facet_set_uses "
-    "JOIN names d ON d.id = described.name JOIN facet_sets s ON s.id = facet_set ORDER BY 1, 2, 3, 4, 5, 6",
+    "JOIN names d ON d.id = facet_set_uses.name JOIN facet_sets s ON s.id = facet_set ORDER BY 1, 2, 3, 4, 5, 6",
     "SELECT * FROM nominal_times ORDER BY run",
     "SELECT mark, detail, event_order, time_us, value FROM changes ORDER BY 1, 2, 3",
     "SELECT * FROM data_sources ORDER BY name",

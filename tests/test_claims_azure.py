@@ -15,8 +15,8 @@ from headwater.intake.event_log.blob_claims import BlobClaims, place
 from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.operations.runtime.azure_files import LakeTroubles
+from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.storage import open_bronze
-from headwater.operations.runtime.troubles import ParserTrouble
 from headwater.operations.settings import Settings
 from tests.azurite import ACCOUNT, ACCOUNT_KEY, FAULTS, Storage, one_line
 from tests.loopback_certificate import loopback_certificate

@@ -33,7 +33,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.intake.files.capture_records", {"azure"}),
     ("headwater.operations.runtime.azure_files", {"azure"}),
     ("headwater.common.http_connection", {"server", "replay"}),
-    ("headwater.sinks.targets.kafka*", {"server", "kafka"}),
+    ("headwater.sinks.connecting.kafka_topic", {"kafka"}),
     ("headwater.sinks.connecting.authentication", {"server", "aws", "google"}),
     ("headwater.sinks.connecting.s3_folder", {"server", "aws"}),
     ("headwater.sinks.connecting.blob_folder", {"server", "azure"}),

@@ -201,9 +201,9 @@ def rewrite(**told: Any) -> Callable[[Machine], None]:
         (rewrite(format=9_999), "in format 9999"),
         (rewrite(rules="0" * 32), "other rules"),
         (rewrite(lake="another"), "another lake"),
-        (rewrite(forgotten="some"), "has erased something"),
-        (rewrite(generation=77), "elsewhere in bronze"),
-        (rewrite(size=PIECE_BYTES - 1), "bytes in place of"),
+        (rewrite(forgotten="some"), "has erased data"),
+        (rewrite(generation=77), "its position in bronze differs"),
+        (rewrite(size=PIECE_BYTES - 1), "bytes instead of"),
     ],
 )
 def test_one_that_is_torn_or_does_not_fit_is_passed_over(

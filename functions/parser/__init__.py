@@ -17,8 +17,8 @@ from headwater.lake.attempts import Attempts
 from headwater.lake.ownership import ROUTES
 from headwater.operations.runtime.azure_files import LakeTroubles, is_shared
 from headwater.operations.runtime.data_folder import prepare_folder
+from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.storage import open_bronze, open_claims
-from headwater.operations.runtime.troubles import ParserTrouble
 from headwater.operations.settings import Settings
 
 OVERDUE_S = 300

@@ -9,7 +9,8 @@ from deltalake import DeltaTable
 from headwater.common.errors import LogUnavailable
 from headwater.intake.parser.partitions import Partition, Partitions
 from headwater.lake.attempts import MAX_DEATHS, Attempts
-from headwater.operations.runtime.troubles import ParserTrouble, service_troubles
+from headwater.operations.runtime.parser_trouble import ParserTrouble
+from headwater.operations.runtime.troubles import service_troubles
 from tests.made_events import body, run_event
 from tests.parsing import World
 

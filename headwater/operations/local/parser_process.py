@@ -17,6 +17,7 @@ from headwater.lake.maintenance import SMALL_FILES, check_files, check_reported,
 from headwater.lake.open_table import REOPEN_AFTER
 from headwater.operations.local.child_process import NotificationPipe, child_process, encode_position, when_parent_ends
 from headwater.operations.runtime.event_log import log_exists, log_readers
+from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.storage import (
     OWNER,
     check_conditional_writes,
@@ -24,7 +25,6 @@ from headwater.operations.runtime.storage import (
     open_bronze,
     open_claims,
 )
-from headwater.operations.runtime.troubles import ParserTrouble
 from headwater.operations.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -113,11 +113,11 @@ def check_conditional_writes(settings: Settings) -> None:
 
     Raises WrongSetting if the second write succeeds, LakeUnavailable if the bucket does not respond.
     """
-    from headwater.lake.object_store import ObjectStore
-
     lake, options = lake_place(settings)
     if not lake.startswith(BUCKETS) or "aws_s3_locking_provider" in {name.lower() for name in options}:
         return
+    from headwater.lake.object_store import ObjectStore
+
     store, probe = ObjectStore(lake, options), f"run/exclusive-{secrets.token_hex(8)}"
     store.create(probe, b"1")
     is_overwritten = store.create(probe, b"2")

@@ -21,10 +21,11 @@ CLIENT_SECRET = "very-secret-of-a-principal"
 
 
 class SigningKey:
-    """A key of the issuer. kind: RS256 or ES256."""
+    """A key of the issuer. kind: RS256 or ES256; changes: replaces members of what is published, None removes one."""
 
     def __init__(self, kid: str, kind: str = "RS256", bits: int = 2048) -> None:
         self.kid, self.kind = kid, kind
+        self.changes: dict[str, Any] = {}
         self.private: Any = (
             rsa.generate_private_key(65537, bits) if kind == "RS256" else ec.generate_private_key(ec.SECP256R1())
         )
@@ -32,7 +33,8 @@ class SigningKey:
     def public(self) -> dict[str, Any]:
         algorithm: Any = RSAAlgorithm if self.kind == "RS256" else ECAlgorithm
         found: dict[str, Any] = json.loads(algorithm.to_jwk(self.private.public_key()))
-        return found | {"kid": self.kid, "use": "sig", "alg": self.kind}
+        found |= {"kid": self.kid, "use": "sig", "alg": self.kind, **self.changes}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 @cache

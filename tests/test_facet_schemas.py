@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from headwater.events.problems import Problem
 from headwater.events.spec_index import CORE, PUBLISHED, facet_schema, published_schema
-from headwater.events.validation import validate_event
+from headwater.events.validation import Problem, validate_event
 
 INDEX = msgspec.json.decode(files("headwater.events").joinpath("spec", "index.json").read_bytes())
 FILES = [

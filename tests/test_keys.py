@@ -13,8 +13,7 @@ import pytest
 
 from headwater.auth.access import ANYONE, Caller, Identity, Key
 from headwater.auth.authentication import CSRF_HEADER, Authenticator
-from headwater.auth.key_file import KeyFile, read_keys
-from headwater.auth.key_manager import KeyManager, KeyRequest
+from headwater.auth.keys import KeyFile, KeyManager, KeyRequest, read_keys
 from headwater.auth.private_file import PrivateFile
 from headwater.auth.sessions import SESSION_COOKIE, Sessions
 from headwater.common.errors import NotKnown, WrongQuestion, WrongSetting

@@ -16,8 +16,7 @@ from msgspec import to_builtins
 from headwater.api import identity_routes, routes, sink_routes
 from headwater.api.responses import run_question
 from headwater.auth.access import Caller, Key
-from headwater.auth.key_file import KeyFile
-from headwater.auth.key_manager import KeyManager, KeyRequest
+from headwater.auth.keys import KeyFile, KeyManager, KeyRequest
 from headwater.auth.private_file import PrivateFile
 from headwater.cli.text_format import dataset_text, escape
 from headwater.common.errors import NotKnown, WrongQuestion, WrongSetting

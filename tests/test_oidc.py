@@ -13,11 +13,10 @@ import jwt
 import pytest
 from prometheus_client import REGISTRY
 
-from headwater.auth import oidc_tokens
+from headwater.auth import oidc
 from headwater.auth.access import Caller, Identity, Role
 from headwater.auth.authentication import Authenticator
-from headwater.auth.oidc_sign_in import OidcClient, SignIn
-from headwater.auth.oidc_tokens import Issuer, TokenVerifier
+from headwater.auth.oidc import Issuer, OidcClient, SignIn, TokenVerifier
 from headwater.auth.sessions import SIGN_IN_COOKIE, Sessions
 from headwater.common.errors import Retry, WrongQuestion
 from tests.oidc_server import AUDIENCE, CLIENT, OidcServer, SigningKey
@@ -131,7 +130,7 @@ def test_keys_of_either_kind_and_after_a_rollover(issuer: OidcServer) -> None:
         old = issuer.keys[0]
         issuer.keys = [SigningKey("second", "ES256")]
         found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))  # asked just now: the key is not known
-        check.keys._attempted -= oidc_tokens.FETCH_INTERVAL_S + 1
+        check.keys._attempted -= oidc.FETCH_INTERVAL_S + 1
         found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))
         found.append(bool(await check.caller(issuer.token(old, roles=["Writer"]))))  # its key is gone
         return found
@@ -161,13 +160,13 @@ def test_an_issuer_that_is_down_costs_nothing_that_is_known(issuer: OidcServer) 
         issuer.is_down = True
         found = [bool(await check.caller(issuer.token(roles=["Boss"])))]  # nothing is known yet
         issuer.is_down = False
-        check.keys._attempted -= oidc_tokens.FETCH_INTERVAL_S + 1
+        check.keys._attempted -= oidc.FETCH_INTERVAL_S + 1
         found.append(bool(await check.caller(issuer.token(roles=["Boss"]))))
         issuer.is_down = True
-        check.keys._fetched -= oidc_tokens.KEYS_FRESH_S + 1
-        check.keys._attempted -= oidc_tokens.KEYS_FRESH_S + 1
+        check.keys._fetched -= oidc.KEYS_FRESH_S + 1
+        check.keys._attempted -= oidc.KEYS_FRESH_S + 1
         found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))  # known for a day
-        check.keys._fetched -= oidc_tokens.KEYS_EXPIRE_S
+        check.keys._fetched -= oidc.KEYS_EXPIRE_S
         found.append(bool(await check.caller(issuer.token(roles=["Writer"]))))  # no longer
         return found
 
@@ -189,6 +188,31 @@ def test_short_rsa_keys_of_the_issuer_are_refused(issuer: OidcServer) -> None:
     assert run(check_of(issuer).caller(issuer.token(issuer.keys[0], roles=["Boss"])))
 
 
+@pytest.mark.parametrize(
+    ("changes", "verifies"),
+    [({}, True), ({"use": None}, True), ({"use": "enc"}, False), ({"kid": None}, False), ({"kty": "unknown"}, False)],
+)
+def test_only_published_signing_keys_with_an_id_verify_tokens(
+    issuer: OidcServer, changes: dict[str, Any], verifies: bool
+) -> None:
+    key = SigningKey("own", "ES256")
+    key.changes = changes
+    issuer.keys = [key]
+    assert bool(run(check_of(issuer).caller(issuer.token(roles=["Boss"])))) == verifies
+
+
+def test_an_issuer_that_withdraws_all_keys_has_no_valid_tokens(issuer: OidcServer) -> None:
+    async def withdrawn() -> list[bool]:
+        check, token = check_of(issuer), issuer.token(roles=["Boss"])
+        found = [bool(await check.claims(token, [AUDIENCE]))]
+        issuer.keys = []
+        check.keys._attempted -= oidc.KEYS_FRESH_S + 1
+        check.keys._fetched -= oidc.KEYS_FRESH_S + 1
+        return [*found, bool(await check.claims(token, [AUDIENCE]))]
+
+    assert run(withdrawn()) == [True, False]
+
+
 def test_refused_tokens_are_counted_and_not_logged(issuer: OidcServer, caplog: pytest.LogCaptureFixture) -> None:
     def count(reason: str) -> float:
         return REGISTRY.get_sample_value("headwater_refused_tokens_total", {"reason": reason}) or 0.0
@@ -198,7 +222,7 @@ def test_refused_tokens_are_counted_and_not_logged(issuer: OidcServer, caplog: p
         for number in range(5):
             assert run(check.claims(issuer.token(aud=f"other-{number}"), [AUDIENCE])) is None
     assert count("InvalidAudienceError") == before + 5
-    assert not [record for record in caplog.records if record.name == oidc_tokens.__name__]
+    assert not [record for record in caplog.records if record.name == oidc.__name__]
 
 
 def test_keys_and_tokens_are_taken_side_by_side(issuer: OidcServer) -> None:

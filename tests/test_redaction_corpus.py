@@ -28,6 +28,25 @@ def test_the_corpus_is_what_the_figures_say() -> None:
     assert all(format_.secret in json.dumps(format_.event, ensure_ascii=False) for format_ in FORMATS)
 
 
+GITLEAKS: dict[str, list[str]] = json.loads((Path(__file__).parent / "secrets" / "gitleaks.json").read_text())
+"""Rule of gitleaks -> text before an example of its secret, the secret in two parts, text after it."""
+NOT_HIDDEN = {
+    "curl-auth-user", "jwt", "kubernetes-secret-yaml", "private-key", "sendgrid-api-token",
+    "slack-config-access-token", "slack-webhook-url",  # the pattern also matches what no service writes
+    "facebook-access-token", "sourcegraph-access-token", "vault-service-token",  # too short or plain without a name
+    "maxmind-license-key",  # its mark is at the end
+    "flutterwave-public-key",  # a public key
+}  # fmt: skip
+
+
+def test_each_token_format_that_gitleaks_knows_by_its_text_is_hidden() -> None:
+    """Made by `python -m tools.gitleaks_examples` (docs/decisions/0126)."""
+    kept = {name for name, (before, *secret, after) in GITLEAKS.items()
+            if "".join(secret) in redact_text("".join([before, *secret, after]))}  # fmt: skip
+    assert len(GITLEAKS) >= 120
+    assert kept == NOT_HIDDEN
+
+
 @pytest.mark.parametrize("set_aside", [False, True])
 def test_nearly_no_secret_of_the_corpus_survives(set_aside: bool) -> None:
     asked = [format_ for format_ in FORMATS if format_.set_aside is set_aside]

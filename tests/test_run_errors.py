@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from headwater.cli.answer_source import DataFolder
 from headwater.cli.app import app
-from headwater.events.error_facets import errors_in, failed_tests
-from headwater.events.stack_traces import causes
+from headwater.events.error_facets import causes, errors_in, failed_tests
 from headwater.questions import declared
 from tests.parsing import World
 from tests.reference.world_events import Json, at, dataset, facet, run_event, uuid

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
-from headwater.events.problems import Problem
 from headwater.events.spec_index import CORE, PUBLISHED, facet_schema, published_schema
-from headwater.events.validation import MOST_PROBLEMS, validate_event
+from headwater.events.validation import MOST_PROBLEMS, Problem, validate_event
 
 EVENTS = Path(__file__).parent / "events"
 MANIFEST = [json.loads(line) for line in (EVENTS / "MANIFEST.jsonl").read_text().splitlines()]

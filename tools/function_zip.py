@@ -59,9 +59,7 @@ LEFT_OUT = (
     "headwater/intake/event_log/kafka_log.py",  # the app speaks AMQP
     "headwater/intake/event_log/kafka_[cfir]*.py",
     "headwater/sinks/operating/replay.py",  # a command's
-    "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
-    "headwater/events/problems.py",
-    "headwater/events/validation.py",
+    "headwater/events/*validation.py",  # for the command line, with the schemas of the specification
 )
 
 _OF_THE_RECEIVER = ("function_app.py", "functions/__init__.py", "functions/receiver/__init__.py")

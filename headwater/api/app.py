@@ -32,7 +32,7 @@ from headwater.api.routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.api.shapes import SentAgain
 from headwater.auth.access import ANYONE, Caller
 from headwater.auth.authentication import Authenticator
-from headwater.auth.key_manager import KeyManager
+from headwater.auth.keys import KeyManager
 from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.common.errors import LakeUnavailable
 from headwater.index.reading.search import Search

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import field
 
 from headwater.auth.access import Caller
-from headwater.auth.key_manager import KeyManager, KeyRequest
+from headwater.auth.keys import KeyManager, KeyRequest
 from headwater.common.paging import ListPage, RowOrder
 from headwater.lake.admin_log import admin_rows
 from headwater.lake.delta_table import LakeTable

@@ -13,7 +13,7 @@ from headwater.auth.sessions import SESSION_COOKIE, SESSION_LIFETIME_S, SIGN_IN_
 from headwater.common.errors import Retry, WrongQuestion
 
 if TYPE_CHECKING:
-    from headwater.auth.oidc_sign_in import SignIn
+    from headwater.auth.oidc import SignIn
 
 _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 

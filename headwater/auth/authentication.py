@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 from headwater.auth.access import ANYONE, Caller, Key, digest_of
 
 if TYPE_CHECKING:  # without an issuer, the process does not load a cryptography library
-    from headwater.auth.key_file import KeyFile
-    from headwater.auth.oidc_tokens import TokenVerifier
+    from headwater.auth.keys import KeyFile
+    from headwater.auth.oidc import TokenVerifier
     from headwater.auth.sessions import Sessions
 
 CSRF_HEADER = "x-headwater-session"

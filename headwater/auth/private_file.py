@@ -9,7 +9,7 @@ from headwater.common.errors import WrongSetting
 
 
 class PrivateFile:
-    """A text file that only its owner can read. It implements `key_file.TextStore`."""
+    """A text file that only its owner can read. It implements `keys.TextStore`."""
 
     def __init__(self, path: Path):
         self._path = path

@@ -18,7 +18,7 @@ from headwater.questions.declaring import Question
 if TYPE_CHECKING:
     from headwater.api.freshness import FreshnessMeter
     from headwater.auth.access import Caller
-    from headwater.auth.key_manager import KeyManager
+    from headwater.auth.keys import KeyManager
     from headwater.index.reading.search import Search
     from headwater.index.reading.view_opener import ActiveRules, ViewOpener
     from headwater.intake.event_log import Readers
@@ -126,7 +126,7 @@ class DataFolder:
     @cached_property
     def keys(self) -> "KeyManager":
         """The keys of the settings and of the file of keys."""
-        from headwater.auth.key_manager import KeyManager
+        from headwater.auth.keys import KeyManager
         from headwater.operations.runtime.auth import open_key_file
 
         return KeyManager(open_key_file(self._settings), self._settings.keys, self._settings.oidc_issuer)

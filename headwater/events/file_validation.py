@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.common.errors import InvalidEvent
-from headwater.events.event_files import LONGEST_LINE, EventText, read_event_texts
-from headwater.events.event_json import decode_event
-from headwater.events.problems import Problem
-from headwater.events.validation import validate_event
+from headwater.events.event_files import LONGEST_LINE, EventText, decode_event, read_event_texts
+from headwater.events.validation import Problem, validate_event
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,7 @@ TOKENS = [
     Token("42", "s-s4t2(?:ud|af)-", "[0-9a-f]", 60),
     Token("Scalingo", "tk-us-", r"[\w-]", 40),
     Token("SettleMint", "sm_[aps]at_", "[A-Za-z0-9]", 16),
+    Token("JSON web tokens in Base64", "ZXlK", r"[\w+/=-]", 40),
     Token("Infracost", "ico-", "[A-Za-z0-9]", 32, r"\b"),
 ]
 

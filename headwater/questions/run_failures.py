@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from headwater.events.decode import decode
-from headwater.events.error_facets import ASSERTIONS, FacetError, FacetTest, errors_in, failed_tests
+from headwater.events.error_facets import ASSERTIONS, FacetError, FacetTest, TracedException, errors_in, failed_tests
 from headwater.events.rule_facets import text_at
-from headwater.events.stack_traces import TracedException
 from headwater.index.reading.run_history import RunPlaces
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at

@@ -11,8 +11,7 @@ from confluent_kafka import KafkaException
 
 from headwater.common.errors import LogUnavailable
 from headwater.intake.event_log import Record, bucket
-from headwater.intake.event_log.kafka_clients import KafkaAddress, open_producer
-from headwater.intake.event_log.kafka_faults import Faults
+from headwater.intake.event_log.kafka_clients import Faults, KafkaAddress, open_producer
 from headwater.intake.event_log.kafka_records import headers_of
 
 MANY = 200

@@ -17,8 +17,7 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.events.position import Source
 from headwater.intake.event_log import LoggedRecord
-from headwater.intake.event_log.kafka_clients import KafkaAddress, open_admin, open_consumer
-from headwater.intake.event_log.kafka_faults import Faults
+from headwater.intake.event_log.kafka_clients import Faults, KafkaAddress, open_admin, open_consumer
 from headwater.intake.event_log.kafka_records import logged_record, offset_behind, sequence_of
 
 ASK_S = 5.0

@@ -14,6 +14,7 @@ from headwater.common.errors import InvalidEvent, WrongSetting
 from headwater.events.event_files import (
     Bytes,
     EventText,
+    decode_event,
     events_of_document,
     first_two_filled,
     has_an_event_per_line,
@@ -21,7 +22,6 @@ from headwater.events.event_files import (
     lines_of,
     whole_document,
 )
-from headwater.events.event_json import decode_event
 from headwater.intake.files.capture_records import AVRO, bodies_of_capture
 
 GZIP = b"\x1f\x8b"

@@ -1,21 +1,26 @@
-"""A connection of `serve`: uvicorn's, with additional limits and our own error responses.
+"""A connection of `serve`: HTTP/1.1 on httptools, with limits on what a client may send and how slowly.
 
-uvicorn waits without limit for slow headers, accepts headers of any size, closes a connection whose client has closed
-its sending side, and drops the body after an upgrade offer. A client could use each of these to do harm or lose a
-response.
+A posted event goes to the receiver without ASGI messages, which saves CPU (docs/decisions/0125). The ASGI application
+handles all other requests. Limits, pipelining and error responses are the same for both.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from starlette.types import Receive, Scope, Send
 
 from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.intake.receiver import Refusal
-from headwater.operations.local.intake import Handler, IntakeCycle
+from headwater.operations.local.asgi import AsgiExchange
+from headwater.operations.local.exchange import Exchange, FlowControl, status_line
+from headwater.operations.local.intake import Handler, IntakeExchange
+
+KEEP_ALIVE_S = 75.0
+"""An unused connection is closed after this time."""
 
 MAX_UNMATCHED_BYTES = 64 << 10
 """Maximum number of received bytes that complete neither a request nor a part of a body."""
@@ -27,7 +32,7 @@ Headers = Mapping[str, str]
 
 
 class Host(Protocol):
-    """What a connection needs from its server."""
+    """What a connection needs from its server; the instance is the ASGI application of all other requests."""
 
     timeout_s: float
     """Limit from connecting, or from a request's first byte, to the end of its headers; and again for its body."""
@@ -38,56 +43,127 @@ class Host(Protocol):
     def refuse(self, refusal: Refusal) -> None:
         """Count bytes that never become a request."""
 
-
-def connection_class(host: Host) -> type[HttpToolsProtocol]:
-    """Return the connection class of one server."""
-    return type("Connection", (_Connection,), {"host": host})
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Respond to a request that is not a posted event."""
 
 
-class _Connection(HttpToolsProtocol):
-    host: Host
+class Activity:
+    """The open connections and running requests of a server."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._timer: asyncio.TimerHandle | None = None
+    def __init__(self) -> None:
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.ended = asyncio.Event()
+        """Set once the server has stopped and nothing is open or running."""
+        self._connections: set[Connection] = set()
+        self._is_stopping = False
+
+    def add(self, connection: "Connection") -> None:
+        """Note an open connection; closes it if the server stops."""
+        self._connections.add(connection)
+        if self._is_stopping:
+            connection.stop()
+
+    def remove(self, connection: "Connection") -> None:
+        """Note that a connection is closed."""
+        self._connections.discard(connection)
+        self._look()
+
+    def start(self, exchange: Exchange, loop: asyncio.AbstractEventLoop) -> None:
+        """Run an exchange."""
+        task = loop.create_task(exchange.run())
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def stop(self) -> None:
+        """Let all connections end after the responses to what they have received."""
+        self._is_stopping = True
+        for connection in list(self._connections):
+            connection.stop()
+        self._look()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        self._look()
+
+    def _look(self) -> None:
+        if self._is_stopping and not self._connections and not self.tasks:
+            self.ended.set()
+
+
+class Connection(asyncio.Protocol):
+    """One client. Requests run one after another, also if they arrive together."""
+
+    transport: asyncio.Transport
+    flow: FlowControl
+
+    def __init__(self, host: Host, activity: Activity, loop: asyncio.AbstractEventLoop):
+        self.loop = loop
+        self._host = host
+        self._activity = activity
+        self._parser = _parser(self)
+        self._url = b""
+        self._lines: dict[str, str] = {}
+        self._last: Exchange | None = None
+        """The request whose headers or body arrive, or arrived last."""
+        self._running: Exchange | None = None
+        self._waiting: deque[Exchange] = deque()
         self._unread = b""
         self._unmatched_bytes = 0
         self._is_replaying = False
-        self._lines: dict[str, str] = {}
-        self._running: RequestResponseCycle | None = None
         self._stalled = False
-        self._idle_from = self.loop.time()
+        self._timer: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
+        self._idle_from = loop.time()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        super().connection_made(transport)
-        self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
-        self._idle = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's does not inherit from it
+        self.flow = FlowControl(self.transport)
+        self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)
+        self._idle = self.loop.call_later(KEEP_ALIVE_S, self._close_if_idle)
+        self._activity.add(self)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, _: Exception | None) -> None:
+        self._activity.remove(self)
         self._stop_timer()
         if self._idle:
             self._idle.cancel()
-        if self._running and self._running is not self.cycle:  # pipelined requests are waiting
-            self._running.disconnected = True
-            self._running.message_event.set()
-        super().connection_lost(exc)
+        for exchange in {self._running, self._last}:
+            if exchange:
+                exchange.disconnect()
+        self.flow.resume_writing()
+        self._parser = None  # it refers to the connection, and the garbage collector would have to find both
+
+    def stop(self) -> None:
+        """Close the connection once it has responded to what it has received."""
+        if self._last is None or self._last.response_complete:
+            self.transport.close()
+        else:
+            self._last.keep_alive = False
+
+    def pause_writing(self) -> None:
+        self.flow.pause_writing()
+
+    def resume_writing(self) -> None:
+        self.flow.resume_writing()
+        if self._stalled:
+            self._stalled = False
+            self._next_request()
 
     def data_received(self, data: bytes) -> None:
         self._unread += data
         self._parse_unread()
-        if self.pipeline:
+        if self._waiting:
             self.flow.pause_reading()
         elif self._timer is None and not self.transport.is_closing() and self._between_requests():
-            self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
+            self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)
 
     def _parse_unread(self) -> None:
         """Parse received bytes, unless pipelined requests are waiting; then the bytes wait, too."""
-        while self._unread and not self.pipeline and not self.transport.is_closing():
+        while self._unread and not self._waiting and not self.transport.is_closing():
             part, self._unread = self._unread[:_PART_BYTES], self._unread[_PART_BYTES:]
             self._unmatched_bytes += len(part)
             try:
-                self.parser.feed_data(part)
+                self._parser.feed_data(part)
             except httptools.HttpParserUpgrade as offer:
                 self._unread = part[offer.args[0] :] + self._unread
                 self._ignore_upgrade()
@@ -97,26 +173,26 @@ class _Connection(HttpToolsProtocol):
                 what = f"The headers have more than {MAX_UNMATCHED_BYTES} bytes."
                 self._refuse(431, "headers_too_large", what, "Send fewer headers.")
 
-    def eof_received(self) -> bool:  # type: ignore[override] # asyncio: true keeps our half open
+    def eof_received(self) -> bool:
         """Respond to requests received before the client closed its sending side, then close."""
-        if self._between_requests():
+        if self._last is None or self._last.response_complete:
             if self._unmatched_bytes:
                 self._refuse(400, "cut_off", "The connection ended before the headers did.", "Send the whole request.")
             return False
-        if self.cycle.more_body:
+        if self._last.more_body:
             self._refuse(400, "cut_off", "The connection ended before the body did.", "Send the whole request.")
             return False
-        self.cycle.keep_alive = False
-        return True
+        self._last.keep_alive = False
+        return True  # keep our half open
 
     def on_message_begin(self) -> None:
         if not self._is_replaying:
-            self.url = b""
+            self._url = b""
             self._lines = {}
 
     def on_url(self, url: bytes) -> None:
         if not self._is_replaying:
-            self.url += url
+            self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._is_replaying:
@@ -129,19 +205,28 @@ class _Connection(HttpToolsProtocol):
         if self._is_replaying:
             return
         self._stop_timer()
-        if not self._begin_intake():
-            self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)  # uvicorn's cycle has no timeout
-            self._begin_asgi()
+        method = self._parser.get_method().decode("ascii")
+        version = self._parser.get_http_version()
+        keep_alive = version != "1.0" and self._parser.should_keep_alive()
+        exchange = self._intake(method, keep_alive) or self._asgi(method, version, keep_alive)
+        is_first = self._between_requests()
+        self._last = exchange
+        if is_first:
+            self._start(exchange)
+        else:  # sent before the response to the previous request
+            self.flow.pause_reading()
+            self._waiting.append(exchange)
 
     def on_body(self, body: bytes) -> None:
         self._unmatched_bytes = 0
-        super().on_body(body)
+        if self._last:
+            self._last.add(body)
 
     def on_message_complete(self) -> None:
         self._unmatched_bytes = 0
-        if not self.parser.should_upgrade():
+        if self._last and not self._parser.should_upgrade():
             self._stop_timer()
-            super().on_message_complete()
+            self._last.end_body()
 
     def _ignore_upgrade(self) -> None:
         """Ignore an upgrade offer, as HTTP allows: Java's HTTP client offers h2c with each POST.
@@ -149,80 +234,77 @@ class _Connection(HttpToolsProtocol):
         The parser stops at such headers, before the body, so a new parser gets the length of the body and continues.
         """
         framing = [line for line in self._lines.items() if line[0] in ("content-length", "transfer-encoding")]
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # like uvicorn
+        self._parser = _parser(self)
         self._is_replaying = True
         head = "POST / HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in framing) + "\r\n"
-        self.parser.feed_data(head.encode("latin-1"))
+        self._parser.feed_data(head.encode("latin-1"))
         self._is_replaying = False
 
-    def _begin_intake(self) -> bool:
-        """Start the short path of a posted event; returns False for any other request."""
-        path, _, query = self.url.partition(b"?")
+    def _intake(self, method: str, keep_alive: bool) -> Exchange | None:
+        """Return the exchange of a posted event, None for any other request."""
+        path, _, query = self._url.partition(b"?")
         if b"%" in path or not path.startswith(b"/"):
-            path = unquote_to_bytes(httptools.parse_url(self.url).path or b"")
-        handler = self.host.find(self.parser.get_method().decode("ascii"), path.decode("latin-1"), self._lines)
-        if handler is None:
-            return False
-        keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        cycle = IntakeCycle(
-            handler, self, self._lines, query.decode("latin-1"), keep_alive=keep_alive, timeout_s=self.host.timeout_s
-        )
-        before, self.cycle = self.cycle, cast("RequestResponseCycle", cycle)
-        if before is None or before.response_complete:
-            self._start_asgi_task(self.cycle, self.app)
-        else:  # sent before the response to the previous request
-            self.pipeline.appendleft((self.cycle, self.app))
-        return True
+            path = unquote_to_bytes(httptools.parse_url(self._url).path or b"")
+        handler = self._host.find(method, path.decode("latin-1"), self._lines)
+        return handler and IntakeExchange(
+            handler, self, method, self._lines, query.decode("latin-1"),
+            keep_alive=keep_alive, expects_100=self._expects_100(), timeout_s=self._host.timeout_s,
+        )  # fmt: skip
 
-    def _begin_asgi(self) -> None:
-        """Let uvicorn build its scope and cycle for the request."""
-        url = self.url
-        super().on_message_begin()
-        self.url = url
-        for name, value in self._lines.items():
-            super().on_header(name.encode("latin-1"), value.encode("latin-1"))
-        super().on_headers_complete()
+    def _asgi(self, method: str, version: str, keep_alive: bool) -> Exchange:
+        self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)  # an application has no time limit
+        target = httptools.parse_url(self._url)
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": version,
+            "method": method,
+            "scheme": "http",
+            "root_path": "",
+            "path": unquote(target.path.decode("ascii")),
+            "raw_path": target.path,
+            "query_string": target.query or b"",
+            "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._lines.items()],
+            "server": _address(self.transport, "sockname"),
+            "client": _address(self.transport, "peername"),
+        }
+        return AsgiExchange(self._host, self, scope, keep_alive=keep_alive, expects_100=self._expects_100())
+
+    def _expects_100(self) -> bool:
+        return self._lines.get("expect", "").lower() == "100-continue"
 
     def on_response_complete(self) -> None:
-        """Continue with the next request; one idle timer per connection replaces uvicorn's timer per request."""
-        self.server_state.total_requests += 1
+        """Continue with the next request; one idle timer serves all requests of the connection."""
         self._idle_from = self.loop.time()
         self._next_request()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        if self._stalled:
-            self._stalled = False
-            self._next_request()
 
     def _next_request(self) -> None:
         """Start the next request and resume reading if none waits; paused while the client does not read responses."""
         if self.transport.is_closing():
             return
-        if self.flow.write_paused:
+        if self.flow.is_write_paused:
             self._stalled = True
             self.flow.pause_reading()
             return
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+        if self._waiting:
+            self._start(self._waiting.popleft())
         self._parse_unread()
-        if not self.pipeline:
+        if not self._waiting:
             self.flow.resume_reading()
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._running = cycle
-        super()._start_asgi_task(cycle, app)
+    def _start(self, exchange: Exchange) -> None:
+        self._running = exchange
+        self._activity.start(exchange, self.loop)
 
     def _close_if_idle(self) -> None:
-        left = self._idle_from + self.timeout_keep_alive - self.loop.time()
+        left = self._idle_from + KEEP_ALIVE_S - self.loop.time()
         if left <= 0 and self._between_requests():
             self.transport.close()
         else:
             self._idle = self.loop.call_later(max(left, 1.0), self._close_if_idle)
 
     def _between_requests(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
+        return self._last is None or self._last.response_complete
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -232,7 +314,7 @@ class _Connection(HttpToolsProtocol):
     def _too_slow(self) -> None:
         self._timer = None
         if self._unmatched_bytes:
-            what = f"The headers did not arrive within {self.host.timeout_s:g} s."
+            what = f"The headers did not arrive within {self._host.timeout_s:g} s."
             self._refuse(408, "slow_headers", what, "Send them without pauses.")
         else:
             self.transport.close()
@@ -242,14 +324,26 @@ class _Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         refusal = Refusal(status, reason, what, fix)
-        self.host.refuse(refusal)
+        self._host.refuse(refusal)
         answer = refusal.answer()
         self.transport.write(
-            b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\n%bcontent-length: %d\r\nconnection: close\r\n\r\n%b"
-            % (status, _PHRASES[status], _HEADERS, len(answer.body), answer.body)
+            b"%bcontent-type: application/json\r\n%bcontent-length: %d\r\nconnection: close\r\n\r\n%b"
+            % (status_line(status), _HEADERS, len(answer.body), answer.body)
         )
         self.transport.close()
 
 
 _HEADERS = "".join(f"{name}: {value}\r\n" for name, value in ANSWER_HEADERS.items()).encode()
-_PHRASES = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}
+
+
+def _parser(connection: Connection) -> Any:
+    parser = httptools.HttpRequestParser(connection)
+    # A client that sends `Connection: close` and then more bytes still gets its response.
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
+
+
+def _address(transport: asyncio.Transport, side: str) -> tuple[str, int] | None:
+    """Return address and port of one side of a TCP connection; side: `sockname` or `peername`."""
+    address = transport.get_extra_info(side)
+    return (str(address[0]), int(address[1])) if address else None

@@ -1,17 +1,13 @@
-"""Handle a posted event on its connection, from the parsed request to the receiver, without ASGI messages.
-
-This takes a third of the CPU that uvicorn and ASGI need for a request of 2 KB (bench/receiver.py).
-"""
+"""Handle a posted event on its connection, from the parsed request to the receiver, without ASGI messages."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import lru_cache
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
-
 from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.intake.receiver import Answer, Refusal, Request
+from headwater.operations.local.exchange import Exchange, Wire, status_line
 
 Handler = Callable[[Request], Awaitable[Answer]]
 
@@ -20,41 +16,32 @@ DRAIN_S = 2.0
 log = logging.getLogger(__name__)
 
 
-class IntakeCycle:
-    """One request and its response; replaces the cycle of a uvicorn connection.
-
-    The connection sets `body`, `more_body`, `disconnected`, `keep_alive` and `message_event`.
-    """
+class IntakeExchange(Exchange):
+    """A request that the receiver handles."""
 
     def __init__(
         self,
         handler: Handler,
-        connection: HttpToolsProtocol,
+        wire: Wire,
+        method: str,
         headers: Mapping[str, str],
         query: str,
         *,
         keep_alive: bool,
+        expects_100: bool,
         timeout_s: float,
     ):
         """timeout_s: time limit for receiving the whole body."""
-        self.body = bytearray()
-        self.more_body = True
-        self.message_event = asyncio.Event()
-        self.disconnected = False
-        self.keep_alive = keep_alive
-        self.response_complete = False
+        super().__init__(wire, method, keep_alive=keep_alive, expects_100=expects_100)
         self._handler = handler
-        self._connection = connection
         self._headers = headers
         self._query = query
-        self._awaits_100 = headers.get("expect", "").lower() == "100-continue"
-        self._deadline = connection.loop.time() + timeout_s
+        self._deadline = wire.loop.time() + timeout_s
         self._timeout_s = timeout_s
         self._late = False
-        self._method = connection.parser.get_method().decode("ascii")
 
-    async def run_asgi(self, _: object) -> None:
-        """Respond; uvicorn calls this method by name when it is the request's turn."""
+    async def run(self) -> None:
+        """Let the receiver handle the request, and send its answer."""
         try:
             body = self._chunks() if self.more_body else bytes(self.body)
             answer = await self._handler(Request(self._method, self._headers, self._query, body))
@@ -63,7 +50,7 @@ class IntakeCycle:
             self._send(answer)
         except Exception:
             log.exception("Could not respond to a request; nothing in it was acknowledged. Report this.")
-            self._connection.transport.close()
+            self._wire.transport.close()
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives; a body that exceeds the time limit is refused with 408."""
@@ -75,16 +62,12 @@ class IntakeCycle:
             if not more:
                 return
             if self.more_body and not self.body:
-                await self._wait()
+                await self._wait_in_time()
 
-    async def _wait(self) -> None:
-        if self._awaits_100:
-            self._awaits_100 = False
-            self._connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self._connection.flow.resume_reading()
+    async def _wait_in_time(self) -> None:
         try:
             async with asyncio.timeout_at(self._deadline):
-                await self.message_event.wait()
+                await self._wait()
         except TimeoutError:
             self._late = True
             what = f"The body did not arrive within {self._timeout_s:g} s."
@@ -92,40 +75,34 @@ class IntakeCycle:
         except asyncio.CancelledError:  # the server stops, and its grace period is over
             self._late = True
             raise Refusal(503, "stopping", "Headwater is stopping.", "Send the event again in a moment.") from None
-        self.message_event.clear()
         if self.disconnected:
             raise Refusal(400, "disconnected", "The client disconnected before the end of the body.", "Send it whole.")
 
     async def _drain(self) -> None:
         """Read the rest of the body for a limited time, so that closing the connection does not lose the response."""
-        if self._late or self._awaits_100:
+        if self._late or self._expects_100:
             self.keep_alive = False
             return
         try:
             async with asyncio.timeout(DRAIN_S):
                 while self.more_body and not self.disconnected:
                     self.body.clear()
-                    self._connection.flow.resume_reading()
-                    await self.message_event.wait()
-                    self.message_event.clear()
+                    await self._wait()
         except TimeoutError:
             self.keep_alive = False
 
     def _send(self, answer: Answer) -> None:
-        if self.disconnected or self._connection.transport.is_closing():
+        if self.disconnected or self._wire.transport.is_closing():
             return
         text = _encoded(answer.status, tuple(answer.headers.items()), answer.body, self.keep_alive)
-        self._connection.transport.write(text[: -len(answer.body)] if self._method == "HEAD" else text)
-        self.response_complete = True
-        if not self.keep_alive:
-            self._connection.transport.close()
-        self._connection.on_response_complete()
+        self._wire.transport.write(text[: len(text) - len(answer.body)] if self._method == "HEAD" else text)
+        self._complete()
 
 
 @lru_cache(maxsize=64)
 def _encoded(status: int, headers: tuple[tuple[str, str], ...], body: bytes, keep_alive: bool) -> bytes:
     """Return an encoded response; cached, because most responses are equal."""
-    lines = [STATUS_LINE[status]]
+    lines = [status_line(status)]
     named = {**ANSWER_HEADERS, **dict(headers)}
     lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in named.items()]
     if body:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import signal
 import socket
 import sys
 import time
@@ -12,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-import uvicorn
 import uvloop
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -30,8 +30,8 @@ from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.intake.receiver.paths import BATCH, ONE, resolve_path
 from headwater.intake.receiver.station import Receiver, RequestLimits
 from headwater.operations.local.child_process import NotificationPipe, child_process, when_parent_ends
-from headwater.operations.local.connection import connection_class
 from headwater.operations.local.health import Health
+from headwater.operations.local.http_server import serve_http
 from headwater.operations.local.intake import Handler
 from headwater.operations.local.request_guard import RequestGuard
 from headwater.operations.runtime.api import ApiResources
@@ -182,18 +182,15 @@ async def run(
     """
     event_log = open_log(settings, folder, open_claims(settings), parser.notify)
     serve = Serve(settings, folder, event_log)
-    config = uvicorn.Config(
-        serve, http=connection_class(serve), loop="uvloop", lifespan="off", ws="none", proxy_headers=False,
-        access_log=False, log_level="warning",
-        timeout_keep_alive=75, timeout_graceful_shutdown=10, server_header=False, date_header=False, backlog=2048,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
-    loop = asyncio.get_running_loop()
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(index.descriptors[0], serve.on_index_change, index)
 
     def stop() -> None:
-        server.should_exit = True
+        stopping.set()
         serve.live.close()  # live streams never end by themselves, and the server waits for responses to end
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
 
     def stop_soon() -> None:
         loop.call_soon_threadsafe(stop)
@@ -204,7 +201,7 @@ async def run(
     gc.collect()
     gc.freeze()  # exclude what start-up created from garbage collection
     try:
-        await server.serve(sockets=[listener])
+        await serve_http(serve, listener, stopping)
     finally:
         await serve.receiver.flush_refusals(
             is_last=True

@@ -13,7 +13,7 @@ from headwater.api.marquez.changes import ChangeBackend
 from headwater.api.marquez.routes import MarquezApi
 from headwater.api.sign_in_routes import SignInRoutes
 from headwater.api.web.pages import Web
-from headwater.auth.key_manager import KeyManager
+from headwater.auth.keys import KeyManager
 from headwater.index.reading.search import Search
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.intake.event_log import Readers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headwater.auth.access import Caller
 from headwater.auth.authentication import Authenticator
-from headwater.auth.key_file import KeyFile
+from headwater.auth.keys import KeyFile
 from headwater.auth.private_file import PrivateFile
 from headwater.auth.sessions import Sessions
 from headwater.common.errors import HeadwaterError
@@ -19,8 +19,7 @@ from headwater.operations.settings import Settings, keys_path
 
 if TYPE_CHECKING:
     from headwater.api.responses import Recorder
-    from headwater.auth.oidc_sign_in import SignIn
-    from headwater.auth.oidc_tokens import TokenVerifier
+    from headwater.auth.oidc import SignIn, TokenVerifier
     from headwater.lake.admin_log import Actor, AdminRecorder, Outcome
 
 
@@ -45,7 +44,7 @@ def open_key_file(settings: Settings) -> KeyFile:
 
 def open_tokens(settings: Settings) -> "TokenVerifier":
     """Return the object that validates tokens of the issuer."""
-    from headwater.auth.oidc_tokens import Issuer, TokenVerifier
+    from headwater.auth.oidc import Issuer, TokenVerifier
 
     audience = settings.oidc_audience or ((settings.oidc_client_id,) if settings.oidc_client_id else ())
     return TokenVerifier(Issuer(str(settings.oidc_issuer), audience, settings.oidc_roles))
@@ -65,7 +64,7 @@ def open_sign_in(settings: Settings, access: Authenticator) -> "SignIn | None":
     """Return the sign-in for browsers, None if the settings have no client."""
     if not settings.oidc_client_id or access.tokens is None or access.sessions is None:
         return None
-    from headwater.auth.oidc_sign_in import OidcClient, SignIn
+    from headwater.auth.oidc import OidcClient, SignIn
 
     secret = settings.oidc_client_secret.get_secret_value() if settings.oidc_client_secret else None
     url = settings.oidc_redirect_url or f"http://localhost:{settings.port}/auth/callback"

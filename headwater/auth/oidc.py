@@ -1,20 +1,30 @@
-"""Verify tokens of an OIDC issuer, such as Entra ID, with the published keys of the issuer."""
+"""OIDC: verify tokens of an issuer such as Entra ID with its published keys, and sign people in at it.
+
+The sign-in is the authorization code flow with PKCE (RFC 7636), state and nonce.
+"""
 
 import asyncio
+import base64
+import hashlib
+import hmac
 import logging
+import secrets
 import ssl
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import httpx
 import jwt
+import msgspec
 from prometheus_client import Counter
 
 from headwater.auth.access import Caller, Identity, Role, digest_of
-from headwater.common.errors import Retry
+from headwater.auth.sessions import SESSION_LIFETIME_S, SIGN_IN_COOKIE, SIGN_IN_TIMEOUT_S, Sessions
+from headwater.common.errors import Retry, WrongQuestion
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +41,6 @@ FETCH_INTERVAL_S = 30.0
 
 MAX_CACHED_TOKENS = 10_000
 MAX_TOKEN_CHARS = 16_000
-MIN_RSA_BITS = 2048
 MAX_SUBJECT = 255
 """Maximum length of `sub` (OpenID Connect Core 1.0, section 2). Longer ones are rejected, because a truncated `sub`
 could be the one of another person."""
@@ -62,7 +71,10 @@ class ProviderMetadata(NamedTuple):
 
 
 class IssuerKeys:
-    """The keys of an issuer. They are fetched on demand, and stay valid for a day if the issuer does not answer."""
+    """The keys of an issuer. They are fetched on demand, and stay valid for a day if the issuer does not answer.
+
+    `jwt.PyJWKClient` has neither property and blocks the event loop (docs/decisions/0126).
+    """
 
     def __init__(self, url: str, client: httpx.AsyncClient):
         self._url = url.rstrip("/")
@@ -105,8 +117,7 @@ class IssuerKeys:
         self._attempted = time.monotonic()
         try:
             found = await _json(self._client, (await self.metadata()).jwks_uri)
-            signs = [each for each in found.get("keys", ()) if each.get("kid") and each.get("use", "sig") == "sig"]
-            self._keys = {each["kid"]: key for each in signs if (key := _parse_key(each))}
+            self._keys = {key.key_id: key for key in _parse_keys(found) if key.key_id}
             self._fetched = time.monotonic()
         except (Retry, AttributeError, TypeError) as error:
             log.error("Cannot fetch the keys of the issuer, the known keys stay valid: %s", error)
@@ -149,11 +160,11 @@ class TokenVerifier:
             found: Mapping[str, Any] = jwt.decode(
                 token,
                 key,
-                algorithms=[key.algorithm_name] if key.algorithm_name in ALGORITHMS else [],
+                algorithms=[key.algorithm_name],
                 audience=list(audience),
                 issuer=(await self.keys.metadata()).issuer,
                 leeway=SKEW_S,
-                options={"require": ["exp", "iss", "aud", "sub"]},
+                options={"require": ["exp", "iss", "aud", "sub"], "enforce_minimum_key_length": True},
             )
         except (jwt.PyJWTError, Retry, ValueError) as error:
             REFUSED_TOKENS.labels(type(error).__name__).inc()
@@ -187,16 +198,13 @@ def _claim_words(claims: Mapping[str, Any]) -> set[str]:
     return found
 
 
-def _parse_key(jwk: Mapping[str, Any]) -> jwt.PyJWK | None:
-    """Parse a JSON Web Key; None if its kind is not supported or it is too short."""
+def _parse_keys(found: Mapping[str, Any]) -> list[jwt.PyJWK]:
+    """Return the keys of a JSON Web Key Set that sign with an accepted algorithm; none if the issuer withdrew all."""
     try:
-        key = jwt.PyJWK.from_dict(dict(jwk))
-    except jwt.PyJWTError:
-        return None
-    if key.key_type == "RSA" and key.key.key_size < MIN_RSA_BITS:
-        log.error("Rejected the key %.100r of the issuer: it has fewer than %d bits.", jwk.get("kid"), MIN_RSA_BITS)
-        return None
-    return key if key.algorithm_name in ALGORITHMS else None
+        keys = jwt.PyJWKSet(found.get("keys", [])).keys
+    except jwt.PyJWKSetError:
+        return []
+    return [key for key in keys if key.public_key_use in ("sig", None) and key.algorithm_name in ALGORITHMS]
 
 
 @cache
@@ -224,3 +232,102 @@ async def _json(client: httpx.AsyncClient, url: str) -> Any:
         return answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Retry(f"{url} does not answer: {type(error).__name__}. Is the issuer reachable?") from error
+
+
+_EXCHANGE_TIMEOUT = httpx.Timeout(10.0)
+_SIGN_IN_AGAIN = "Sign in again."
+
+
+class OidcClient(NamedTuple):
+    """Our registration at the issuer.
+
+    redirect_url: our URL, ending in `/auth/callback`; secret: for a confidential client.
+    """
+
+    client_id: str
+    redirect_url: str
+    secret: str | None = None
+
+
+class _PendingSignIn(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a sign-in that has started, stored in a sealed cookie. back: path to return to; until: expiry."""
+
+    state: str
+    nonce: str
+    verifier: str
+    back: str
+    until: float
+
+
+class SignIn:
+    """The two steps of a sign-in. The state between them is in a cookie, so any process can handle the second step."""
+
+    def __init__(self, client: OidcClient, tokens: TokenVerifier, sessions: Sessions):
+        self._client = client
+        self._tokens = tokens
+        self._sessions = sessions
+        self.is_secure = client.redirect_url.startswith("https://")
+
+    async def begin(self, back: str) -> tuple[str, str]:
+        """Return the URL to redirect the browser to, and the value of SIGN_IN_COOKIE.
+
+        back: path of the page to return to. Raises Retry if the issuer does not answer.
+        """
+        metadata = await self._tokens.keys.metadata()
+        path = back if back.startswith("/") and back[1:2] not in ("/", "\\") and back.isprintable() else "/"
+        until = time.time() + SIGN_IN_TIMEOUT_S
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        pending = _PendingSignIn(state, nonce, verifier, path[:1000], until)
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(pending.verifier.encode()).digest()).rstrip(b"=").decode()
+        asked = {
+            "response_type": "code", "client_id": self._client.client_id, "redirect_uri": self._client.redirect_url,
+            "scope": "openid profile email", "state": pending.state, "nonce": pending.nonce,
+            "code_challenge": challenge, "code_challenge_method": "S256",
+        }  # fmt: skip
+        joined = "&" if "?" in metadata.authorization_endpoint else "?"
+        sealed = self._sessions.seal(SIGN_IN_COOKIE, msgspec.json.encode(pending))
+        return f"{metadata.authorization_endpoint}{joined}{urlencode(asked)}", sealed
+
+    async def finish(self, sent: Mapping[str, str], sealed: str) -> tuple[Caller, str, str]:
+        """Return the person, the value of the session cookie, and the path of the page to return to.
+
+        sent: query parameters of the callback; sealed: value of SIGN_IN_COOKIE.
+        Raises WrongQuestion if the callback does not belong to this sign-in or the person has no role, Retry if the
+        issuer does not answer.
+        """
+        body = self._sessions.unseal(SIGN_IN_COOKIE, sealed)
+        pending = msgspec.json.decode(body, type=_PendingSignIn) if body else None
+        if pending is None or time.time() >= pending.until:
+            raise WrongQuestion(f"This browser did not start a sign-in, or it took too long. {_SIGN_IN_AGAIN}")
+        if not hmac.compare_digest(pending.state.encode(), sent.get("state", "").encode()):
+            raise WrongQuestion(f"The callback belongs to another sign-in. {_SIGN_IN_AGAIN}")
+        if "code" not in sent:
+            raise WrongQuestion(
+                f"The issuer refused the sign-in: {sent.get('error', 'it sent no code')[:100]}. {_SIGN_IN_AGAIN}"
+            )
+        claims = await self._tokens.claims(await self._exchange_code(sent["code"], pending), [self._client.client_id])
+        if claims is None or not hmac.compare_digest(pending.nonce.encode(), str(claims.get("nonce", "")).encode()):
+            raise WrongQuestion(f"The token of the issuer is not valid. {_SIGN_IN_AGAIN}")
+        caller = self._tokens.caller_from_claims(claims)
+        if caller is None:
+            raise WrongQuestion(
+                "None of your groups and roles has a role in Headwater. Ask an administrator to extend `oidc_roles`."
+            )
+        person = caller._replace(is_person=True)
+        return person, self._sessions.begin(person, time.time() + SESSION_LIFETIME_S), pending.back
+
+    async def _exchange_code(self, code: str, pending: _PendingSignIn) -> str:
+        metadata = await self._tokens.keys.metadata()
+        form = {
+            "grant_type": "authorization_code", "code": code, "redirect_uri": self._client.redirect_url,
+            "client_id": self._client.client_id, "code_verifier": pending.verifier,
+            **({"client_secret": self._client.secret} if self._client.secret else {}),
+        }  # fmt: skip
+        try:
+            answer = await self._tokens.client.post(metadata.token_endpoint, data=form, timeout=_EXCHANGE_TIMEOUT)
+            token = answer.json().get("id_token") if answer.status_code == 200 else None
+        except (httpx.HTTPError, ValueError, AttributeError) as error:
+            raise Retry(f"The issuer does not answer: {type(error).__name__}. {_SIGN_IN_AGAIN}") from error
+        if not isinstance(token, str):
+            raise WrongQuestion(f"The issuer rejected the code: status {answer.status_code}. {_SIGN_IN_AGAIN}")
+        return token

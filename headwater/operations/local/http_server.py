@@ -1,0 +1,33 @@
+"""The HTTP server of `serve`: accepts connections on a socket until it is asked to stop, then ends them in order."""
+
+import asyncio
+import logging
+import socket
+
+from headwater.operations.local.connection import Activity, Connection, Host
+
+BACKLOG = 2048
+
+GRACE_S = 10.0
+"""Time for requests in progress when the server stops; then they are cancelled."""
+
+_CANCEL_S = 1.0
+
+log = logging.getLogger(__name__)
+
+
+async def serve_http(host: Host, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set; then respond to requests in progress, and cancel those that take too long."""
+    loop, activity = asyncio.get_running_loop(), Activity()
+    server = await loop.create_server(lambda: Connection(host, activity, loop), sock=listener, backlog=BACKLOG)
+    await stop.wait()
+    server.close()
+    activity.stop()
+    try:
+        async with asyncio.timeout(GRACE_S):
+            await activity.ended.wait()
+    except TimeoutError:
+        log.error("%d requests took longer than %g s after the stop and are cancelled.", len(activity.tasks), GRACE_S)
+        for task in activity.tasks:
+            task.cancel()
+        await asyncio.wait([asyncio.create_task(activity.ended.wait())], timeout=_CANCEL_S)

@@ -23,7 +23,7 @@ from headwater.intake.parser.log_ingest import Parser
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
-from headwater.questions.declared import column_questions, walk_questions
+from headwater.questions.declared import lineage_questions
 from headwater.questions.declaring import Question
 
 SLOWEST = 1.3
@@ -113,13 +113,13 @@ def _ask(folder: Path, lake: str, jobs: int) -> Answers:
     early, late, namespace = _columns(lake, jobs)
     column, dataset, tag = ("dataset", "column"), ("dataset",), ()
     asked: list[tuple[str, Question, list[tuple[str, str]], tuple[str, ...], dict[str, str]]] = [
-        ("impact", walk_questions.impact, early, column, {}),
-        ("upstream", walk_questions.upstream, late, column, {}),
-        ("surface of a column", column_questions.surface, early[: ASKED // 3], column, {}),
-        ("unused of a dataset", column_questions.unused, early, dataset, {}),
+        ("impact", lineage_questions.impact, early, column, {}),
+        ("upstream", lineage_questions.upstream, late, column, {}),
+        ("surface of a column", lineage_questions.surface, early[: ASKED // 3], column, {}),
+        ("unused of a dataset", lineage_questions.unused, early, dataset, {}),
     ]
     if lake == "appends":
-        asked.append(("surface of a tag", column_questions.surface, early[: ASKED // 6], tag, {"tag": "pii"}))
+        asked.append(("surface of a tag", lineage_questions.surface, early[: ASKED // 6], tag, {"tag": "pii"}))
     medians = {}
     for name, question, subjects, keys, more in asked:
         found = []

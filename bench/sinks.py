@@ -95,7 +95,7 @@ def _replay(data: Path, url: str) -> Iterator[Figure]:
 def _catalog(kind: str, url: str) -> Target:
     options = {"type": kind, "url": url, "key": {"env": "KEY"}}
     text = msgspec.json.encode({"version": 1, "sinks": {"out": options}}).decode()
-    return open_sink(read_sinks(text, "bench")["out"], Secrets(lambda _: "", {"KEY": "k"}).reveal)
+    return open_sink(read_sinks(text, "bench").sinks["out"], Secrets(lambda _: "", {"KEY": "k"}).reveal)
 
 
 def _rate(times: list[tuple[float, float]]) -> tuple[float, str]:
@@ -133,7 +133,7 @@ def _drain(ledger: str, folder: str, text: str) -> None:
     """Run the sink until it has taken all."""
     stop = threading.Event()
     runner = SinkRunner(
-        read_sinks(text, "bench")["out"], secrets=Secrets(lambda _: ""), bronze=Bronze(f"{folder}/bronze"),
+        read_sinks(text, "bench").sinks["out"], secrets=Secrets(lambda _: ""), bronze=Bronze(f"{folder}/bronze"),
         ledger=SinkLedger(ledger), stop=stop, poll_s=0.01,
     )  # fmt: skip
     thread = threading.Thread(target=runner.run)

@@ -28,7 +28,7 @@ from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.snapshot import Window
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from headwater.lineage.walks.column_verdicts import NO_READER
-from headwater.questions.verdicts import dataset_verdicts
+from headwater.questions.unused import dataset_verdicts
 
 MOST_UNKNOWN = 10.0
 """Goal of the demo, in percent of all verdicts."""

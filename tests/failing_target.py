@@ -5,6 +5,7 @@ from typing import Literal
 
 from headwater.sinks.contract.options import Options, SecretResolver
 from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent
+from headwater.sinks.contract.support import full_support
 from headwater.sinks.targets.openlineage import OpenLineageOptions, OpenLineageTarget
 from headwater.sinks.targets.openlineage import open_target as open_sound
 
@@ -16,6 +17,7 @@ class FailingOptions(OpenLineageOptions):
 
 
 OPTIONS = FailingOptions
+support_table = full_support
 
 
 class FailingTarget:

@@ -25,8 +25,8 @@ from headwater.lineage.walks.exposed_until import Writes
 from headwater.lineage.walks.masking_surface import MaskingSurface, surface_with_rows
 from headwater.lineage.walks.walk import Mode, walk
 from headwater.lineage.walks.wave import Hit
-from headwater.questions.exposure import find_surface
-from headwater.questions.verdicts import dataset_verdicts
+from headwater.questions.surface import find_surface
+from headwater.questions.unused import dataset_verdicts
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.solver import Column, TableEdge

@@ -104,7 +104,7 @@ def samples() -> list[SinkEvent]:
 def sink(**options: Any) -> Sink:
     """Read a sink of these options as from its file."""
     text = msgspec.json.encode({"version": 1, "sinks": {"out": options}}).decode()
-    return read_sinks(text, "sinks.yml")["out"]
+    return read_sinks(text, "sinks.yml").sinks["out"]
 
 
 def events(count: int, **members: Any) -> list[dict[str, Any]]:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
-from headwater.questions import declared
-from headwater.questions.declaring import questions_in
+from headwater.questions.registry import QUESTIONS
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, source, uuid
 from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, SQL, Asker, up
@@ -22,7 +21,7 @@ from tests.shop import EVENTS, LAKE, ONCE_CLEAR, REMADE, SHOWN, SQL, Asker, up
 pytestmark = pytest.mark.slow
 
 WIDE = [f"c{number:03d}" for number in range(70)]
-TOOLS = {each.called for each in questions_in(vars(declared)) if each.called} | {"describe", "sinks"}
+TOOLS = {each.called for each in QUESTIONS.load_built_in().values() if each.called} | {"describe", "sinks"}
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("search", {"text": "custmer", "kinds": "dataset"}),
     ("impact", {"dataset": "landing/customers", "column": "email"}),

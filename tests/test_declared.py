@@ -23,6 +23,7 @@ from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import AnswerStruct
 from headwater.questions.declaring import Help, Question, question, questions_in
 from headwater.questions.moments import Microseconds
+from headwater.questions.registry import QUESTIONS
 from tests.parsing import World
 
 Size = Annotated[int, Help("At least so many columns.", 2, 9)]
@@ -48,7 +49,7 @@ def wide(
 
 def test_a_question_of_each_topic_is_named_where_routes_and_commands_look() -> None:
     topics = [import_module(f"{declared.__name__}.{each.name}") for each in iter_modules(declared.__path__)]
-    assert {each for topic in topics for each in questions_in(vars(topic))} == set(questions_in(vars(declared)))
+    assert {each for topic in topics for each in questions_in(vars(topic))} == {*QUESTIONS.load_built_in().values()}
 
 
 def asked(**sent: str) -> Wide:

@@ -9,7 +9,7 @@ from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.time.snapshot import Window
 from headwater.questions.answers.column_answers import Verdict
 from headwater.questions.subjects import Subject
-from headwater.questions.verdicts import verdicts
+from headwater.questions.unused import verdicts
 from tests.lineage_world import LineageWorld, as_recorded
 from tests.reference import exposures
 from tests.reference.solver import Reference

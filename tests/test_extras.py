@@ -130,7 +130,7 @@ def test_rules_and_spark_are_imported_beside_the_packages_of_a_runtime_alone() -
 
 @pytest.mark.slow
 def test_a_replay_by_spark_needs_no_more_than_its_extra() -> None:
-    targets = [TARGETS[kind] for kind in BY_TASKS]
+    targets = [TARGETS.built_in[kind] for kind in BY_TASKS]
     gone = imported_beside(closure(BASE | brought("spark") | brought("replay")), [*REPLAY, *targets])
     assert {"typer", "deltalake", "arro3", "starlette", "confluent_kafka", "azure"} <= gone
 

@@ -21,7 +21,7 @@ from headwater.questions.coverage import coverage
 from headwater.questions.differences import difference
 from headwater.questions.subjects import Subject
 from headwater.questions.table_graph import table_graph
-from headwater.questions.verdicts import verdicts
+from headwater.questions.unused import verdicts
 from tests.lineage_world import RULES, LineageWorld, world
 from tests.reference.small_events import A, B, C, D, changed, made, renamed, run, x_from
 from tests.reference.world_events import Json, source

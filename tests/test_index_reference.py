@@ -41,13 +41,13 @@ from headwater.lineage.walks.walk import Mode
 from headwater.operations.runtime.index import open_rules
 from headwater.operations.settings import Settings
 from headwater.questions.answers.answer_parts import FormerLocation
-from headwater.questions.answers.thing_answers import Datasets
+from headwater.questions.answers.list_answers import Datasets
 from headwater.questions.contract_facts import ContractReader
-from headwater.questions.entity_lists import ListFilter, datasets
-from headwater.questions.exposure import exposures, find_surface
+from headwater.questions.lists import ListFilter, datasets
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.verdicts import verdicts
+from headwater.questions.surface import exposures, find_surface
+from headwater.questions.unused import verdicts
 from tests.lineage_world import LineageWorld
 from tests.reference import questions
 from tests.reference.nesting import ColumnEdge

@@ -27,6 +27,7 @@ from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.runtime.sinks import open_ledger, open_sink_service
 from headwater.questions import declared
 from headwater.questions.declaring import Question, questions_in
+from headwater.questions.registry import QUESTIONS
 from headwater.tables import SINK_FAILURES
 from tests.hostile_names import NAMES, NAMESPACE, copies
 from tests.parsing import World
@@ -388,7 +389,7 @@ def test_every_name_that_is_printed_is_accepted(shelf: SnapshotStore) -> None:
 
 
 def test_a_name_that_a_narrow_table_cuts_is_accepted_if_it_fits_one(shelf: SnapshotStore) -> None:
-    (graph,) = (each for each in questions_in(vars(declared)) if each.called == "job-graph")
+    (graph,) = (each for each in QUESTIONS.load_built_in().values() if each.called == "job-graph")
     for text in ("…ding/orders", "file//lan…/orders", "/landing/ord…", "/land...ders"):
         found = shelf.ask(declared.upstream, dataset=text, column="a…")["column"]
         assert (found["namespace"], found["dataset"], found["column"]) == ("file", "/landing/orders", "a.b")
@@ -408,7 +409,7 @@ def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(
     (whole,) = (each for each in ids if each.startswith(cut))
     asking = [
         each
-        for each in questions_in({**vars(declared), **vars(routes)})
+        for each in (*QUESTIONS.load_built_in().values(), *questions_in(vars(routes)))
         if "run" in {parameter.key for parameter in each.parameters}
     ]
     assert {each.called for each in asking} >= {"run", "run-details", "hierarchy", "events"}
@@ -430,7 +431,7 @@ def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(
 
 
 def test_a_job_is_accepted_bare_or_qualified(shelf: SnapshotStore) -> None:
-    (graph,) = (each for each in questions_in(vars(declared)) if each.called == "job-graph")
+    (graph,) = (each for each in QUESTIONS.load_built_in().values() if each.called == "job-graph")
     for job in ("keeper", "night/keeper"):
         assert shelf.ask(declared.listed_runs, job=job)["totalCount"] == 2
         assert shelf.ask(declared.health, job=job)["items"][0]["name"] == "keeper"

@@ -26,7 +26,7 @@ from headwater.lineage.runs.newest_first import newest_events_first, order_of, o
 from headwater.lineage.runs.run_facts import attempts_of
 from headwater.lineage.time.as_of import AsOf
 from headwater.operations.runtime.index import open_freshness, open_search, open_view_opener
-from headwater.questions.facet_values import newest_facets
+from headwater.questions.facets import newest_facets
 from headwater.questions.moments import moment_us
 from headwater.tables import DATASETS, FACETS, FIELDS
 from tests.few_of_many import few_of

@@ -13,7 +13,7 @@ from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lake.event_bodies import StoredBody
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.questions.facet_values import merge_facets
+from headwater.questions.facets import merge_facets
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 
 SOURCE = Source("local", "1", "0")

@@ -19,8 +19,8 @@ from headwater.lineage.names.job_operations import JOB_OPERATIONS
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.as_of import AsOf
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
-from headwater.questions.name_meaning import explain_job
-from headwater.questions.unfinished_runs import unfinished_runs
+from headwater.questions.incomplete_lineage import unfinished_runs
+from headwater.questions.names import explain_job
 from tests.asking import ask
 from tests.commanding import commanded
 from tests.lineage_world import LineageWorld

@@ -19,7 +19,7 @@ from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.verdicts import dataset_verdicts
+from headwater.questions.unused import dataset_verdicts
 from tests.lineage_world import read_facts, world
 from tests.reference.small_events import (
     ALIAS,

@@ -15,8 +15,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.shown_rules import link_to, read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.run_details import run_details
-from headwater.questions.run_failures import RunContents
-from headwater.questions.run_lineage import run_lineage
+from headwater.questions.run_lineage import RunContents, run_lineage
 from tests.asking import ask
 from tests.reference.small_events import CLEAR, made, run, with_schema
 from tests.reference.world_events import Json, at, dataset, deliver, event_id, facet, run_event, source, uuid

@@ -58,12 +58,12 @@ def test_what_is_no_file_of_sinks_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "version: 1", "version: 1\nsinks: {}", "# nothing yet"])
 def test_a_file_may_name_none(text: str) -> None:
-    assert read_sinks(text, "sinks.yml") == {}
+    assert read_sinks(text, "sinks.yml") == ({}, {})
 
 
 def test_the_examples_of_the_documentation_can_be_read() -> None:
     _, *examples = (Path(__file__).parents[1] / "docs" / "sinks.md").read_text().split("```yaml\n")
-    found = [read_sinks(text.split("```")[0], "sinks.yml") for text in examples]
+    found = [read_sinks(text.split("```")[0], "sinks.yml").sinks for text in examples]
     assert [[each.options.type for each in sinks.values()] for sinks in found] == [
         ["marquez", "openlineage", "kafka", "file"],
         ["openlineage", "openlineage"],

@@ -292,7 +292,7 @@ def test_the_catalog_that_contributing_md_adds_is_one_module_and_one_line(
     section = text.split("### A sink for a new catalog")[1]
     (tmp_path / "mycatalog.py").write_text(textwrap.dedent(section.split("```python\n")[1].split("```")[0]))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(TARGETS, "mycatalog", "mycatalog")
+    monkeypatch.setitem(TARGETS.built_in, "mycatalog", "mycatalog")
     world = SinkWorld(tmp_path / "data")
     made, job = events(3), job_event()
     world.store(*bodies([*made, job]))

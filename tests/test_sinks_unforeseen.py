@@ -24,7 +24,7 @@ OPTIONS: dict[str, Any] = {"type": "failing", "key": {"env": "FAILING_KEY"}}
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register one more target, as whoever adds one does."""
-    monkeypatch.setitem(TARGETS, "failing", "tests.failing_target")
+    monkeypatch.setitem(TARGETS.built_in, "failing", "tests.failing_target")
 
 
 def of(job: str, **members: Any) -> dict[str, Any]:

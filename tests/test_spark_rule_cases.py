@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.questions.exposure import find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
-from headwater.questions.verdicts import dataset_verdicts
+from headwater.questions.surface import find_surface
+from headwater.questions.unused import dataset_verdicts
 from headwater.spark.gold.gold_answers import counting
 from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows

@@ -17,10 +17,10 @@ from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.answers.lineage_answers import Reach
-from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.verdicts import verdicts
+from headwater.questions.surface import exposures, find_surface
+from headwater.questions.unused import verdicts
 from tests.lineage_world import RULES, LineageWorld, world
 from tests.reference.small_events import CLEAR, HASHED, A, B, C, changed, made, run, with_schema
 from tests.reference.world_events import Json, at, dataset, dataset_event, deliver, facet, parent, schema, source, uuid

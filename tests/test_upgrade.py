@@ -19,8 +19,7 @@ from headwater.index.stored.older_file import create_current_views
 from headwater.index.writing.follower import AT_ONCE, IndexFollower
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.questions.run_failures import RunContents
-from headwater.questions.run_lineage import run_lineage
+from headwater.questions.run_lineage import RunContents, run_lineage
 from tests.asking import ask
 from tests.fixtures import RELEASED, unpack_before_verdicts, unpack_released
 from tests.parsing import World, event

@@ -1,16 +1,19 @@
 """The ASGI application of the reading API. Questions run in threads; only one at a time reads the lake."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.routing import Route as HttpRoute
 
 from headwater.api import routes
@@ -28,7 +31,7 @@ from headwater.api.responses import (
     outcome_of,
     run_question,
 )
-from headwater.api.routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
+from headwater.api.routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES, installed_routes
 from headwater.api.shapes import SentAgain
 from headwater.auth.access import ANYONE, Caller
 from headwater.auth.authentication import Authenticator
@@ -45,6 +48,8 @@ from headwater.questions.declaring import Question
 
 if TYPE_CHECKING:
     from headwater.sinks.operating.service import SinkService
+
+log = logging.getLogger(__name__)
 
 ResendEvents = Callable[[Sequence[bytes], Mapping[str, str], Caller], Awaitable[Sequence[str | None]]]
 """Accepts bodies on behalf of an authenticated caller. Returns None, or the reason of the refusal, for each body."""
@@ -88,23 +93,45 @@ class ReadApi:
 
     def app(self) -> Starlette:
         """Build the ASGI application."""
-        served = [
-            HttpRoute(
-                f"{BASE}/{route.path.replace('{run}', '{run:path}')}",
-                self._live_stream if route.name == "live" else partial(self._endpoint, route),
-                methods=[route.method],
-            )
-            for route in self.routes()
-        ]
-        served += Docs(self._sources.access, self.routes()).routes()
-        return Starlette(routes=served, exception_handlers={404: _not_found, 405: _wrong_method})
+        served = [*map(self._http_route, self.routes())]
+        served += Docs(self._sources.access, lambda: [*self.routes(), *installed_routes().parts.values()]).routes()
+        return Starlette(routes=served, exception_handlers={404: self._not_built_in, 405: _wrong_method})
 
     def routes(self) -> list[Question]:
-        """Return the routes that this process serves."""
+        """Return the built-in routes that this process serves."""
         served: dict[str, object] = {"rejected-retry": self._sources.send_again, "live": self._sources.live}
         served |= {route.name: self._sources.sinks for route in SINK_ROUTES}
         served |= {route.name: self._sources.keys for route in IDENTITY_ROUTES if route.name != "admin-log"}
         return [route for route in ROUTES if served.get(route.name, True)]
+
+    def _http_route(self, route: Question) -> HttpRoute:
+        return HttpRoute(
+            f"{BASE}/{route.path.replace('{run}', '{run:path}')}",
+            self._live_stream if route.name == "live" else partial(self._endpoint, route),
+            methods=[route.method],
+        )
+
+    @cached_property
+    def _installed(self) -> list[HttpRoute]:
+        """Return the routes that installed packages add."""
+        found = installed_routes()
+        for problem in found.problems:
+            log.warning("%s", problem)
+        return [*map(self._http_route, found.parts.values())]
+
+    async def _not_built_in(self, request: Request, error: Exception) -> Response:
+        """Answer a path that no built-in route has: with a route of an installed package, else with 404."""
+        if request.url.path.startswith(f"{BASE}/"):
+            for route in await asyncio.to_thread(lambda: self._installed):
+                match, scope = route.matches(request.scope)
+                if match is Match.FULL:
+                    answer: Response = await route.endpoint(Request({**request.scope, **scope}, request.receive))
+                    return answer
+                if match is Match.PARTIAL:
+                    return await _wrong_method(
+                        request, HTTPException(405, headers={"Allow": ", ".join(route.methods or ())})
+                    )
+        return await _not_found(request, error)
 
     async def _endpoint(self, route: Question, request: Request) -> Response:
         caller = await authorize(self._sources.access, request, route.role)

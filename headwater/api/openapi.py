@@ -1,8 +1,9 @@
 """Generate the OpenAPI document, and serve it with the page `/docs`, which uses no resources of other hosts."""
 
+import asyncio
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from importlib.resources import files
@@ -17,7 +18,7 @@ from headwater.api.contract_routes import ContractText
 from headwater.api.live_feed import LIVE_EVENTS
 from headwater.api.marquez.shapes import READ_BY_PAGE
 from headwater.api.responses import authorization_error
-from headwater.api.routes import BASE, LINEAGE_ROUTES, SINK_ROUTES
+from headwater.api.routes import BASE, topic_of
 from headwater.auth.authentication import Authenticator
 from headwater.questions.answers.answer_parts import Error
 from headwater.questions.declaring import Parameter, Question
@@ -83,7 +84,7 @@ def _operation(route: Question) -> dict[str, Any]:
     return {
         "operationId": route.name,
         "summary": route.summary,
-        "tags": ["lineage" if route in LINEAGE_ROUTES else "sinks" if route in SINK_ROUTES else "operations"],
+        "tags": [topic_of(route)],
         "description": f"Requires the role `{route.role}`.",
         "parameters": [_parameter(each) for each in route.parameters],
         "responses": {"200": {"description": "The answer", **answer}, **_refusals(*_REFUSALS)},
@@ -142,8 +143,8 @@ def _health() -> Mapping[str, Any]:
 class Docs:
     """The OpenAPI document and its page. Both are built once."""
 
-    def __init__(self, access: Authenticator, routes: Sequence[Question]):
-        """routes: the questions that this process serves."""
+    def __init__(self, access: Authenticator, routes: Callable[[], Sequence[Question]]):
+        """routes: returns the questions that this process serves. The first request of the document calls it."""
         self._access = access
         self._routes = routes
 
@@ -153,7 +154,9 @@ class Docs:
 
     async def _json(self, request: Request) -> Response:
         refusal = await authorization_error(self._access, request, "read")
-        return refusal or Response(self._document, media_type="application/json")
+        if refusal:
+            return refusal
+        return Response(await asyncio.to_thread(lambda: self._document), media_type="application/json")
 
     async def _page(self, _: Request) -> Response:
         """Serve the page. It is public, and asks the user for the key to load the document."""
@@ -161,7 +164,7 @@ class Docs:
 
     @cached_property
     def _document(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(document(self._routes)), indent=1)
+        return msgspec.json.format(msgspec.json.encode(document(self._routes())), indent=1)
 
     @cached_property
     def _html(self) -> str:

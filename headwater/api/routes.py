@@ -3,16 +3,20 @@
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from headwater.api import audit as log_audit
 from headwater.api import contract_routes, identity_routes, shapes, sink_routes
 from headwater.api.freshness import FreshnessMeter
+from headwater.api.live_feed import LIVE_EVENTS
+from headwater.api.marquez.shapes import READ_BY_PAGE
 from headwater.auth.access import Caller
 from headwater.common.errors import LakeUnavailable, WrongQuestion
 from headwater.common.paging import ListPage, ResultPage, RowOrder
+from headwater.common.registry import Installed
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
@@ -25,10 +29,11 @@ from headwater.lake.row_lists import counts_in_time, list_rows
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers
-from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.answer_parts import Error, Job
 from headwater.questions.composed import NewestPage
-from headwater.questions.declaring import Help, question, questions_in
+from headwater.questions.declaring import Help, Question, question, questions_in
 from headwater.questions.moments import Microseconds
+from headwater.questions.registry import QUESTIONS, collisions_with
 from headwater.tables import EVENTS, REFUSED, REJECTED
 
 BASE = "/api/headwater/v1"
@@ -197,13 +202,24 @@ def _shown(cell: Any) -> Any:
     return cell.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(cell, datetime) else cell
 
 
-LINEAGE_ROUTES = (
-    *questions_in(vars(declared)),
-    *questions_in(vars(contract_routes)),
-)
+LINEAGE_ROUTES = (*QUESTIONS.load_built_in().values(), *questions_in(vars(contract_routes)))
 SINK_ROUTES = questions_in(vars(sink_routes))
 IDENTITY_ROUTES = questions_in(vars(identity_routes))
-ROUTES = (*LINEAGE_ROUTES, *questions_in(globals()), *SINK_ROUTES, *IDENTITY_ROUTES)
+_LOG_ROUTES = questions_in(globals())
+ROUTES = (*LINEAGE_ROUTES, *_LOG_ROUTES, *SINK_ROUTES, *IDENTITY_ROUTES)
+"""The built-in routes."""
+
+
+def topic_of(route: Question) -> Literal["lineage", "sinks", "operations"]:
+    """Return the topic of a route. Routes of other packages are about lineage."""
+    return "sinks" if route in SINK_ROUTES else "operations" if route in (*_LOG_ROUTES, *IDENTITY_ROUTES) else "lineage"
+
+
+@cache
+def installed_routes() -> Installed[Question]:
+    """Return the questions that installed packages add, and a message for each that cannot be used."""
+    other_shapes = [*LIVE_EVENTS.values(), *READ_BY_PAGE.values(), Error]
+    return QUESTIONS.installed(collisions_with(ROUTES, other_shapes))
 
 
 _HOUR_US = 3600 * 1_000_000

@@ -29,7 +29,7 @@ from headwater.cli.base_app import COMPLETE, NAME, base_app
 from headwater.cli.errors import warn
 from headwater.cli.options import EVENTS, LINEAGE, SETUP, Data, Json, Key, Server, add_table_options, example
 from headwater.cli.printing import show, table
-from headwater.cli.question_commands import option, other_commands
+from headwater.cli.question_commands import AllCommands, option, other_commands
 from headwater.cli.server_client import configured_server
 from headwater.common.errors import HeadwaterError
 from headwater.common.extras import extra
@@ -39,7 +39,7 @@ from headwater.questions import declared
 from headwater.questions.declaring import read_as
 from headwater.questions.parameters import At
 
-app = base_app()
+app = base_app(AllCommands)
 app.add_typer(events.app)
 app.add_typer(admin.log_app, name="log", rich_help_panel=SETUP)
 app.add_typer(admin.app)
@@ -67,7 +67,7 @@ def names(
 ) -> None:
     """Explain which dataset or job a name refers to, rule by rule. Invalid rule files are reported on stderr."""
     from headwater.operations.runtime.index import open_rules
-    from headwater.questions.name_meaning import NamingEvent, explain_job, explain_name
+    from headwater.questions.names import NamingEvent, explain_job, explain_name
 
     if selected_server(server, data):
         with open_answer_source(server, key, data) as source:
@@ -95,7 +95,7 @@ def _bindings(data: Path | None) -> Any:
     """Return the lookup of symlinks and renames; without a lake, it finds none."""
     from headwater.operations.runtime.data_folder import existing_folder
     from headwater.operations.runtime.index import open_view_opener
-    from headwater.questions.name_meaning import unbound
+    from headwater.questions.names import unbound
 
     settings = _settings({"data": data})
     try:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from headwater.cli.errors import warn
 from headwater.cli.options import EVENTS, LINEAGE, OPERATIONS, SETUP, Data, Json, example
 from headwater.cli.printing import show, table
 from headwater.common.durations import seconds
@@ -25,10 +26,10 @@ class GroupedCommands(TyperGroup):
         return sorted(super().list_commands(ctx), key=lambda name: panels.index(panel.get(name) or SETUP))
 
 
-def base_app() -> typer.Typer:
-    """Return a command line with the commands of this module only."""
+def base_app(group: type[TyperGroup] = GroupedCommands) -> typer.Typer:
+    """Return a command line with the commands of this module only. group: decides which commands there are."""
     app = typer.Typer(
-        cls=GroupedCommands,
+        cls=group,
         help="Headwater ingests OpenLineage events without loss and answers column-level questions about lineage.",
         no_args_is_help=True,
         add_completion=False,
@@ -80,8 +81,16 @@ def up(
 
 
 def check(data: Data = None, as_json: Json = False) -> None:
-    """Print the effective settings and the source of each. Secrets are hidden."""
+    """Print the effective settings and the source of each, without secrets.
+
+    Sinks and event logs of other packages that cannot be used are reported on standard error.
+    """
+    from headwater.intake.event_log.log_registry import LOGS
+    from headwater.sinks.contract.target_registry import TARGETS
+
     settings, sources = load_settings({"data": data})
     values = settings.model_dump(mode="json")
     items = [{"setting": name, "value": values[name], "from": sources[name]} for name in values]
     show({"items": items}, as_json, lambda: table("Settings", {"items": items}, ("setting", "value", "from")))
+    for problem in (*LOGS.installed().problems, *TARGETS.installed().problems):
+        warn(problem)

@@ -18,7 +18,7 @@ from headwater.operations.settings import load_settings
 from headwater.questions import declared
 from headwater.questions.composed import list_page
 from headwater.questions.declaring import read_given
-from headwater.questions.exposure import ONCE_EXPOSED, TAGGED
+from headwater.questions.surface import ONCE_EXPOSED, TAGGED
 
 app = typer.Typer()
 

@@ -19,13 +19,16 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from headwater.api import sink_routes
+from headwater.api.routes import installed_routes
 from headwater.cli import mcp_answers as answers
+from headwater.cli.errors import warn
 from headwater.cli.server_client import ServerClient
 from headwater.common.errors import HeadwaterError
 from headwater.questions import declared
 from headwater.questions.answers.column_answers import Word
-from headwater.questions.declaring import Question, questions_in
+from headwater.questions.declaring import Question
 from headwater.questions.moments import WORDS, Moment
+from headwater.questions.registry import QUESTIONS
 
 _INSTRUCTIONS = """Headwater derives column-level lineage from OpenLineage events.
 Name a dataset by its location, an alias, or a unique end of its name. If you do not know it, start with `search`.
@@ -84,18 +87,17 @@ class AgentTools:
         self._server = server
 
     def tools(self) -> list[Tool]:
-        """Return one tool for each question, and `describe`, which combines several."""
+        """Return one tool for each question, also of installed packages, and `describe`, which combines several."""
         own = (
             _make_tool(self.unused, _schema(answers.ColumnVerdicts)),
             _make_tool(self.describe, _schema(answers.DatasetSummary)),
         )
         named = {made.name for made in own}
-        others = (
-            each
-            for each in (*questions_in(vars(declared)), sink_routes.sinks)
-            if each.called and each.called not in named
-        )
-        return [*map(self._tool, others), *own]
+        installed = installed_routes()
+        for problem in installed.problems:
+            warn(problem)
+        offered = (*QUESTIONS.load_built_in().values(), sink_routes.sinks, *installed.parts.values())
+        return [*(self._tool(each) for each in offered if each.called and each.called not in named), *own]
 
     def _tool(self, question: Question) -> Tool:
         offer = _TOOL_SPECS.get(question)

@@ -1,14 +1,29 @@
 """Generate commands from declared questions: options, help texts and examples."""
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_group
 
-from headwater.api.routes import LINEAGE_ROUTES
+from headwater.api.routes import installed_routes, topic_of
 from headwater.cli.answer_source import open_answer_source, print_answer
-from headwater.cli.options import LINEAGE, OPERATIONS, Data, End, Json, Key, Server, as_parameter, example
+from headwater.cli.base_app import COMPLETE, GroupedCommands
+from headwater.cli.errors import warn
+from headwater.cli.options import (
+    LINEAGE,
+    OPERATIONS,
+    Data,
+    End,
+    Json,
+    Key,
+    Server,
+    add_table_options,
+    as_parameter,
+    example,
+)
 from headwater.cli.printing import AnswerPrinter, any_answer
 from headwater.questions.declaring import Parameter, Question
 
@@ -59,7 +74,7 @@ def command(
         *ends_shown,
         *(each.example for each in order if as_argument(each)),
     ]
-    panel = LINEAGE if question in LINEAGE_ROUTES else OPERATIONS
+    panel = LINEAGE if topic_of(question) == "lineage" else OPERATIONS
     app.command(question.called, epilog=example(*filter(None, words)), rich_help_panel=panel)(run)
 
 
@@ -77,6 +92,44 @@ def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
     for question in questions:
         if question.called and question.called not in known:
             command(app, question)
+
+
+class AllCommands(GroupedCommands):
+    """The built-in commands, and those of questions that installed packages add.
+
+    Help, completion and an unknown command need the latter; other commands do not import them.
+    """
+
+    _has_installed = False
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, None if it is unknown."""
+        if cmd_name not in self.commands:
+            self._add_installed()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands in the order of `--help`."""
+        self._add_installed()
+        return super().list_commands(ctx)
+
+    def _add_installed(self) -> None:
+        if self._has_installed:
+            return
+        self._has_installed = True
+        found, group = installed_routes(), typer.Typer(cls=GroupedCommands, rich_markup_mode="markdown")
+        group.callback()(lambda: None)
+        problems = [*found.problems]
+        for name, each in found.parts.items():
+            if each.called in self.commands:
+                problems.append(f"The question {name!r} has no command, because {each.called!r} is a built-in command.")
+            elif each.called:
+                command(group, each)
+        if COMPLETE not in os.environ:
+            for problem in problems:
+                warn(problem)
+        add_table_options(group)
+        self.commands = {**get_group(group).commands, **self.commands}
 
 
 def option(question: Question, key: str) -> Any:

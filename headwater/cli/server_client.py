@@ -149,11 +149,13 @@ class ServerClient:
             text += f" {error['fix']}"
         elif answer.status_code == 404 and "nearest" not in error:
             own = version("headwater")
-            text = (
+            text, fix = (
                 f"{self.url} does not know the question {question.name}: the server is {self.version()}, this command "
-                f"is {own}."
+                f"is {own}.",
+                "Install the version of the server, or ask a server of this version. If a Python package adds the "
+                "question, install the package where the server runs, and restart it.",
             )
-            error |= {"error": text, "fix": "Install the version of the server, or ask a server of this version."}
+            error |= {"error": text, "fix": fix}
             text += f" {error['fix']}"
         return ServerRefusal(text, error)
 

@@ -1,14 +1,17 @@
 """The settings, read from `headwater.toml`, environment variables `HEADWATER_*` and the command line, in this order."""
 
 import ipaddress
+import json
 import os
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cache
+from inspect import get_annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from headwater.auth.access import Key, Secret
 from headwater.common.environment import PREFIX, read_environment, variable_name
@@ -16,7 +19,7 @@ from headwater.common.errors import WrongSetting
 from headwater.common.storage_options import check_options
 from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.intake.event_log.log_kind import MOST_HOURS
-from headwater.intake.event_log.log_registry import KINDS, SettingsOfLogs
+from headwater.intake.event_log.log_registry import LOGS, SettingsOfLogs, log_kind
 
 FILE = "headwater.toml"
 
@@ -96,9 +99,7 @@ class GeneralSettings(BaseModel):
     request_timeout_s: float = Field(
         30.0, gt=0, le=3600, description="Seconds to receive the headers of a request, and then its body."
     )
-    log: str = Field(
-        "sqlite", pattern=f"^({'|'.join(KINDS)})$", description="Event log, which holds acknowledged events."
-    )
+    log: str = Field("sqlite", description="Event log, which holds acknowledged events.")
     lake: str | None = Field(
         None,
         description="Folder of the Delta tables, or a URL with `abfss://`, `s3://` or `gs://`; default is `lake` in "
@@ -172,6 +173,28 @@ class Settings(SettingsOfLogs, GeneralSettings):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+@cache
+def settings_of(log: str) -> type[Settings]:
+    """Return the model of all settings for a log; a log of another package adds its own. Raises WrongSetting."""
+    if log in LOGS.built_in:
+        return Settings
+    added = log_kind(log).settings
+    own = {name for each in added.__mro__ if each not in Settings.__mro__ for name in get_annotations(each)}
+    if taken := own & {*Settings.model_fields}:
+        raise WrongSetting(
+            f"The event log {log!r} defines the setting {min(taken)!r}, which exists already. Rename it to "
+            f"{log}_{min(taken)} in the package of the log."
+        )
+    bases: Any = (Settings, added)
+    model: type[Settings] = create_model("Settings", __base__=bases)
+    return model
+
+
+def settings_from_json(text: bytes) -> Settings:
+    """Read settings that a process wrote with `model_dump_json`."""
+    return settings_of(json.loads(text)["log"]).model_validate_json(text)
+
+
 def load_settings(
     overrides: Mapping[str, Any], *, folder: Path = Path(), environment: Mapping[str, str] = os.environ
 ) -> tuple[Settings, dict[str, str]]:
@@ -181,21 +204,24 @@ def load_settings(
     Raises WrongSetting with the setting, its source and its valid values, also for an unknown setting.
     """
     values: dict[str, Any] = {}
-    sources = dict.fromkeys(Settings.model_fields, "default")
+    file = _from_file(folder / FILE)
+    log = overrides.get("log") or environment.get(variable_name("log")) or file.get("log")
+    model = settings_of(log if isinstance(log, str) else "sqlite")
+    sources = dict.fromkeys(model.model_fields, "default")
     for source, found in (
-        (FILE, _from_file(folder / FILE)),
-        ("environment", read_environment(Settings.model_fields, environment)),
+        (FILE, file),
+        ("environment", read_environment(model.model_fields, environment)),
         ("command line", {name: value for name, value in overrides.items() if value is not None}),
     ):
         values |= found
         sources |= {name: variable_name(name) if source == "environment" else source for name in found}
     try:
-        settings = Settings.model_validate(values)
+        settings = model.model_validate(values)
     except ValidationError as error:
-        raise _wrong(error, sources) from error
+        raise _wrong(error, model, sources) from error
     _check_open_access(settings)
     _check_oidc(settings)
-    KINDS[settings.log].check(settings)
+    log_kind(settings.log).check(settings)
     _check_addresses(settings)
     _check_stations(settings)
     for name in ("lake_options", "claims_options", "ingest_options"):
@@ -211,12 +237,12 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise WrongSetting(f"Cannot read {path}: {error}. Correct the file or remove it.") from error
 
 
-def _wrong(error: ValidationError, sources: Mapping[str, str]) -> WrongSetting:
+def _wrong(error: ValidationError, model: type[Settings], sources: Mapping[str, str]) -> WrongSetting:
     first = error.errors(include_input=False, include_url=False)[0]
     name = str(first["loc"][0])
     where = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-        known = ", ".join(Settings.model_fields)
+        known = ", ".join(model.model_fields)
         return WrongSetting(f"Unknown setting {name!r} in {sources.get(name, FILE)}. Known settings: {known}.")
     return WrongSetting(f"Setting {where!r} from {sources.get(name, FILE)}: {first['msg']}. See docs/settings.md.")
 
@@ -295,7 +321,7 @@ def settings_shown(settings: Settings) -> list[dict[str, Any]]:
             "default": getattr(settings, name) == field.get_default(),
             "description": field.description or "",
         }
-        for name, field in Settings.model_fields.items()
+        for name, field in type(settings).model_fields.items()
     ]
 
 

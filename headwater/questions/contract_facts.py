@@ -30,11 +30,10 @@ from headwater.questions.answers.contract_answers import (
     NotListedColumn,
     RunReference,
 )
-from headwater.questions.contract_columns import ColumnHistory, TagHistory, run_lookup
+from headwater.questions.contract_columns import NO_RUN, ColumnHistory, TagHistory, run_lookup
 from headwater.questions.contract_lineage import ContractLineage
 from headwater.questions.health_reader import HealthReader
 from headwater.questions.run_details import rows_in
-from headwater.questions.step_history import NO_RUN
 from headwater.questions.subjects import Subject, find_dataset
 
 COLUMNS = 10_000

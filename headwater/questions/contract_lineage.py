@@ -24,14 +24,12 @@ from headwater.questions.answers.contract_answers import (
     EndedStep,
     RunReference,
 )
-from headwater.questions.column_converter import ColumnConverter
-from headwater.questions.contract_columns import TagHistory, run_lookup
-from headwater.questions.conversions import shown_transformation
-from headwater.questions.exposure import FoundSurface, all_tags, find_surface
+from headwater.questions.contract_columns import NO_RUN, ColumnLink, StepChange, StepHistory, TagHistory, run_lookup
+from headwater.questions.conversions import ColumnConverter, shown_transformation
 from headwater.questions.neighbourhood import TableLinks
 from headwater.questions.parameters import MAX_DEPTH
-from headwater.questions.step_history import NO_RUN, ColumnLink, StepChange, StepHistory
 from headwater.questions.subjects import nodes_of
+from headwater.questions.surface import FoundSurface, all_tags, find_surface
 
 SOURCES = 500
 """Maximum number of upstream columns of one column in an answer."""

@@ -283,7 +283,11 @@ def read_as(declared: Any, name: str, value: str | int | None) -> Any:
 
 def _parameter(hint: Any, key: str, default: Any) -> Parameter:
     if get_origin(hint) is not Annotated:
-        hint = next(each for each in get_args(hint) if get_origin(each) is Annotated)
+        hint = next((each for each in get_args(hint) if get_origin(each) is Annotated), None)
+    if hint is None:
+        raise TypeError(
+            f"The parameter {key!r} is neither `Annotated` with `Help` nor of a type of a `composed` function."
+        )
     kind, help_text = get_args(hint)
     if NoneType in get_args(kind):
         kind = next(each for each in get_args(kind) if each is not NoneType)

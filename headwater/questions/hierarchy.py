@@ -5,7 +5,7 @@ from headwater.index.reading.run_history import RunTree, TreeRun
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.hierarchy_answers import Hierarchy, HierarchyRun
+from headwater.questions.answers.picture_answers import Hierarchy, HierarchyRun
 
 UNREPORTED = "UNREPORTED"
 """State of a run that other runs name as parent or root, but that sent no event."""

@@ -3,15 +3,17 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headwater.common.errors import NotKnown
+from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Ancestor, Fold, Granularity
+from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.questions.answers.answer_parts import Dataset
-from headwater.questions.answers.hierarchy_answers import ControlFlow, DataFlow, DataHub, JobGraph, JobNode
+from headwater.questions.answers.picture_answers import ControlFlow, DataFlow, DataHub, JobGraph, JobNode
 from headwater.questions.subjects import find_job
 
 _MAX_NAMED = 5
@@ -242,3 +244,17 @@ def _reached(start: Name, steps: _Steps, depth: int) -> Iterator[tuple[Name, int
             seen.add(each)
             todo.append((each, far + 1))
             yield each, far + 1
+
+
+def dependencies_of(job: Name, facet: Any) -> Iterator[Dependency]:
+    """Yield the dependencies of a job. facet: decoded, of any shape."""
+    for side in ("upstream", "downstream"):
+        listed = facet.get(side) if isinstance(facet, dict) else None
+        for each in listed if isinstance(listed, list) else ():
+            namespace, name = text_at(each, "job", "namespace"), text_at(each, "job", "name")
+            if namespace is None or not name:
+                continue
+            other = job_key(Name(namespace, name), None)
+            ends = (other, job) if side == "upstream" else (job, other)
+            rule = text_at(each, "status_trigger_rule") or text_at(facet, "trigger_rule")
+            yield Dependency(*ends, text_at(each, "dependency_type"), rule)

@@ -14,11 +14,9 @@ from headwater.lineage.walks.walk import Mode, allowed_transformations, walk
 from headwater.lineage.walks.wave import Hit, Wave
 from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
 from headwater.questions.answers.lineage_answers import PathAnswer, Reach
-from headwater.questions.column_converter import ColumnConverter
-from headwater.questions.conversions import shown_column
-from headwater.questions.removed_events import removed_day
+from headwater.questions.conversions import ColumnConverter, shown_column
+from headwater.questions.incomplete_lineage import removed_day, unfinished_runs
 from headwater.questions.subjects import Bounds, Subject, find_column, find_dataset, nodes_of
-from headwater.questions.unfinished_runs import unfinished_runs
 
 _MAX_VISITED = 10_000
 """Maximum number of columns to visit if only the far ends are returned."""

@@ -11,7 +11,7 @@ from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
 from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_sql, without_quotes
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.questions.removed_events import removal_note
+from headwater.questions.incomplete_lineage import removal_note
 
 _MAX_NAMED = 20
 """Maximum number of datasets for one text that search adds to its hits."""

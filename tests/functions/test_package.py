@@ -1,6 +1,8 @@
 """What goes to the cloud: the files that the app needs and no others, and every package they import."""
 
+import hashlib
 import re
+import subprocess
 import sys
 import zipfile
 from importlib.metadata import packages_distributions
@@ -8,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from headwater.intake.event_log.log_registry import LOGS
+from headwater.questions.registry import QUESTIONS
+from headwater.sinks.contract.target_registry import TARGETS
 from tools.function_zip import ROOT, imports, receiver_shipped, shipped, write_package, write_receiver
 
 SHIPPED = shipped()
@@ -29,11 +34,48 @@ def pinned(text: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9-]+)==([^\s;]+)", text, re.MULTILINE))
 
 
-def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
-    assert write_package(tmp_path / "a.zip") == write_package(tmp_path / "b.zip")
-    with zipfile.ZipFile(tmp_path / "a.zip") as package:
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("packed") / "a.zip"
+    write_package(target)
+    return target
+
+
+def test_the_same_files_make_the_same_bytes(packed: Path, tmp_path: Path) -> None:
+    assert write_package(tmp_path / "b.zip") == hashlib.sha256(packed.read_bytes()).hexdigest()
+    with zipfile.ZipFile(packed) as package:
         assert package.namelist() == sorted(SHIPPED)
         assert {entry.date_time for entry in package.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+_PARTS = """
+import importlib.metadata
+import sys
+
+def read(group, found=importlib.metadata.entry_points):
+    assert not group.startswith("headwater."), "entry points were read"
+    return found(group=group)
+
+sys.path[:0] = sys.argv[1:]
+importlib.metadata.entry_points = read
+import headwater
+from headwater.intake.event_log.log_registry import LOGS
+from headwater.questions.registry import QUESTIONS
+from headwater.sinks.contract.target_registry import TARGETS
+
+assert headwater.__file__.startswith(sys.argv[1]), headwater.__file__
+print(*[name for registry in (LOGS, TARGETS, QUESTIONS) for name in registry.load_built_in()])
+"""
+
+
+@pytest.mark.slow
+def test_the_packed_app_finds_every_built_in_part_without_metadata(packed: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(packed) as package:
+        package.extractall(tmp_path)
+    packages = str(Path(pytest.__file__).parents[1])
+    command = [sys.executable, "-I", "-S", "-c", _PARTS, str(tmp_path), packages]  # -S: no link to this repository
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [*LOGS.built_in, *TARGETS.built_in, *QUESTIONS.built_in], done.stderr
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from random import Random
 from typing import NamedTuple
 
 from headwater.lineage.time.as_of import AsOf, View
-from headwater.questions.verdicts import verdicts
+from headwater.questions.unused import verdicts
 from tests.proof.campaign import EACH, JUDGES, Tally, Variant, Violation, campaign
 from tests.proof.judges import SURFACE_FIRST, USE_FIRST, WHOLE, all_exposures, exposure_of, folded, reached, spelt
 from tests.proof.placing import by_world, moved_events, plain, portable_variants, prefixed

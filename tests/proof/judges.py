@@ -14,10 +14,10 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
-from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.verdicts import verdicts
+from headwater.questions.surface import exposures, find_surface
+from headwater.questions.unused import verdicts
 from tests.lineage_world import LineageWorld
 from tests.proof.event_edits import folded_column
 from tests.proof.ranks import TAG, Answers, Asked, Column, Folded, Reached

@@ -8,10 +8,10 @@ from typing import Any, Self
 from headwater.common.errors import NotKnown
 from headwater.common.paging import ListPage
 from headwater.lineage.time.as_of import AsOf, View
-from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
-from headwater.questions.verdicts import verdicts
+from headwater.questions.surface import exposures, find_surface
+from headwater.questions.unused import verdicts
 from tests.reference.world_events import START
 from tests.rule_cases.case import Ask
 from tests.rule_cases.events import LAKE

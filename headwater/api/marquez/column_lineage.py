@@ -23,7 +23,7 @@ from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.walks.walk import allowed_transformations
 from headwater.lineage.walks.wave import Wave
 from headwater.questions.declaring import read_as
-from headwater.questions.feeds import feeds
+from headwater.questions.neighbourhood import feeds
 from headwater.questions.parameters import Mode
 from headwater.questions.subjects import find_column, nodes_of
 

@@ -20,7 +20,7 @@ from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.as_of import View
-from headwater.questions.feeds import feeds
+from headwater.questions.neighbourhood import feeds
 
 SCHEMA_LOCATION = "headwater_schemaLocation"
 """Facet for the `schemaLocation` of a declared stream."""

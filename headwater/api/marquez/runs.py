@@ -18,7 +18,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.run_facts import duration_us
-from headwater.questions.facet_values import merge_facets
+from headwater.questions.facets import merge_facets
 
 DeferredAnswer = Callable[[Bronze], Answer]
 """Completes an answer from bronze. Reading bronze is slow, so it happens after the view of the index is closed."""

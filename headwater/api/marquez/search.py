@@ -11,7 +11,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 from headwater.questions.parameters import MAX_FOUND
-from headwater.questions.search_hits import found_by
+from headwater.questions.search import found_by
 from headwater.questions.subjects import datasets_named
 
 _KINDS = {"JOB": "job", "DATASET": "dataset"}

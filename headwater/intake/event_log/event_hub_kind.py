@@ -36,6 +36,7 @@ class EventHubKind(LogKind):
     """Azure Event Hubs over AMQP. The basic tier accepts 256 KB, including properties."""
 
     name = "event_hub"
+    settings = EventHubSettings
     extra = "azure"
     claim_bytes = 200 << 10
 

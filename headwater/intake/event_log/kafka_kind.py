@@ -41,6 +41,7 @@ class KafkaKind(LogKind):
     """Kafka over librdkafka. Kafka's default limit (message.max.bytes) is 1 MiB."""
 
     name = extra = "kafka"
+    settings = KafkaSettings
     claim_bytes = 900 << 10
 
     def check(self, settings: KafkaSettings) -> None:

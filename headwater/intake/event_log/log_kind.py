@@ -41,11 +41,13 @@ class LogSettings(BaseModel):
 class LogKind(Protocol):
     """A log kind. The default implementations are for services. Each kind has its own settings class.
 
-    name: the value of the setting `log`; extra: the required extra of the wheel; claim_bytes: the largest body it
-    accepts. Importing a kind imports no client library; the methods that open something do.
+    name: the value of the setting `log`; settings: its settings, whose names begin with the name of the kind; extra:
+    the required extra of the wheel; claim_bytes: the largest body it accepts. Importing a kind imports no client
+    library; the methods that open something do.
     """
 
     name: str
+    settings: type[LogSettings]
     extra: str
     claim_bytes: int
 

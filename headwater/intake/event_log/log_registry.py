@@ -1,16 +1,50 @@
-"""The registry of log kinds. To add one, write a module like `kafka_kind` and add it here twice."""
+"""The kinds of event logs, by the value of the setting `log`."""
 
-from collections.abc import Mapping
+from typing import Any
 
-from headwater.intake.event_log.event_hub_kind import EventHubKind, EventHubSettings
-from headwater.intake.event_log.kafka_kind import KafkaKind, KafkaSettings
-from headwater.intake.event_log.log_kind import LogKind
-from headwater.intake.event_log.sqlite_kind import SqliteKind, SqliteSettings
+from headwater.common.errors import WrongSetting
+from headwater.common.registry import Registry
+from headwater.intake.event_log.event_hub_kind import EventHubSettings
+from headwater.intake.event_log.kafka_kind import KafkaSettings
+from headwater.intake.event_log.log_kind import LogKind, LogSettings
+from headwater.intake.event_log.sqlite_kind import SqliteSettings
 
-_KINDS: tuple[LogKind, ...] = (SqliteKind(), EventHubKind(), KafkaKind())
-KINDS: Mapping[str, LogKind] = {kind.name: kind for kind in _KINDS}
-"""Log kinds by the value of the setting `log`."""
+
+def _as_kind(name: str, found: Any) -> LogKind:
+    """Return an instance of a class that implements LogKind; raises ValueError."""
+    if not (isinstance(found, type) and LogKind in found.__mro__):
+        raise ValueError(f"it is not a class that inherits from `{LogKind.__module__}.LogKind`. Write one.")
+    settings = getattr(found, "settings", None)
+    if not (isinstance(settings, type) and issubclass(settings, LogSettings)):
+        raise ValueError(f"its `settings` is not a class that inherits from `{LogKind.__module__}.LogSettings`.")
+    if getattr(found, "name", None) != name:
+        raise ValueError(f"its `name` is not {name!r}. Use one name for the entry point and the class.")
+    kind: LogKind = found()
+    return kind
+
+
+LOGS: Registry[LogKind] = Registry(
+    "event log",
+    "headwater.event_logs",
+    {
+        "sqlite": "headwater.intake.event_log.sqlite_kind:SqliteKind",
+        "event_hub": "headwater.intake.event_log.event_hub_kind:EventHubKind",
+        "kafka": "headwater.intake.event_log.kafka_kind:KafkaKind",
+    },
+    _as_kind,
+)
 
 
 class SettingsOfLogs(SqliteSettings, EventHubSettings, KafkaSettings):
-    """The settings of all log kinds."""
+    """The settings of all built-in kinds."""
+
+
+def log_kind(name: str) -> LogKind:
+    """Return a kind. Raises WrongSetting if it is unknown, or broken in the package that adds it."""
+    kind = LOGS.get(name)
+    if kind is None:
+        raise WrongSetting(
+            f"log = {name[:60]!r} is not a known event log. Use {', '.join(LOGS.names())}, or install the Python "
+            "package that adds it."
+        )
+    return kind

@@ -42,6 +42,7 @@ class SqliteKind(LogKind):
     """SQLite files in the folder `log`, for one machine."""
 
     name = "sqlite"
+    settings = SqliteSettings
     extra = "server"
     claim_bytes = 1 << 20
 

@@ -25,7 +25,7 @@ from headwater.events.event_files import (
 from headwater.intake.files.capture_records import AVRO, bodies_of_capture
 
 GZIP = b"\x1f\x8b"
-LOOKED_AT = 4096
+SCAN_LIMIT = 4096
 """Bytes at the beginning of a file that decide its format."""
 
 
@@ -77,7 +77,7 @@ def read_pieces(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[P
 
 def _form(file: BinaryIO) -> str:
     file.seek(0)
-    begin = file.read(LOOKED_AT)
+    begin = file.read(SCAN_LIMIT)
     if begin.startswith(GZIP):
         return "gzip"
     if begin.startswith(AVRO):

@@ -24,7 +24,7 @@ from headwater.common.errors import HeadwaterError, Retry
 from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.events.position import Source
 from headwater.operations.runtime.data_folder import folder_lock, prepare_folder
-from headwater.operations.settings import Settings
+from headwater.operations.settings import Settings, settings_from_json
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ def _rest(seconds: float) -> None:
 
 def read_settings() -> Settings:
     """Read the settings from the supervisor; exits if the supervisor has exited before sending them."""
-    return Settings.model_validate_json(sys.stdin.buffer.readline() or sys.exit(0))
+    return settings_from_json(sys.stdin.buffer.readline() or sys.exit(0))
 
 
 def when_parent_ends(*calls: Callable[[], None]) -> None:

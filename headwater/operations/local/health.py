@@ -32,7 +32,7 @@ from headwater.operations.runtime.sinks import STATUS_FILE
 from headwater.operations.runtime.troubles import service_troubles
 from headwater.operations.settings import Station
 from headwater.questions.answers.report_answers import FindingKind
-from headwater.questions.saved_findings import saved_findings
+from headwater.questions.unreported import saved_findings
 from headwater.sinks.contract.error_isolation import one_line
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")

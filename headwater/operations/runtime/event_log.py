@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headwater.common.extras import extra
 from headwater.intake.event_log import Claims, LakeCheck, Log, LogReader, Readers
-from headwater.intake.event_log.log_registry import KINDS
+from headwater.intake.event_log.log_registry import log_kind
 from headwater.operations.runtime.storage import lake_place, open_bronze
 from headwater.operations.settings import Settings
 
@@ -16,14 +16,14 @@ def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callab
 
     on_commit: called after each append to a local log; a service notifies its readers itself.
     """
-    kind = KINDS[settings.log]
+    kind = log_kind(settings.log)
     with extra(kind.extra):
         return kind.open_log(settings, folder, claims, on_commit, _lake_check(settings, folder))
 
 
 def import_log(settings: Settings) -> None:
     """Import the packages that `open_log` needs in advance; raises WrongSetting for an invalid address."""
-    kind = KINDS[settings.log]
+    kind = log_kind(settings.log)
     with extra(kind.extra):
         kind.prepare(settings)
 
@@ -35,14 +35,14 @@ def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
 
 def log_readers(settings: Settings, folder: Path) -> Readers:
     """Return a function that opens log readers, for a process that needs them repeatedly."""
-    kind = KINDS[settings.log]
+    kind = log_kind(settings.log)
     with extra(kind.extra):
         return kind.readers(settings, folder)
 
 
 def log_exists(settings: Settings, folder: Path) -> bool:
     """Return whether the log exists; `serve` creates a local log and may still be starting."""
-    return KINDS[settings.log].is_made(folder)
+    return log_kind(settings.log).is_made(folder)
 
 
 def _lake_check(settings: Settings, folder: Path) -> LakeCheck:
@@ -62,5 +62,5 @@ def renew_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
 
     The log must not be open elsewhere. Returns its readers.
     """
-    KINDS[settings.log].renew(settings, folder)
+    log_kind(settings.log).renew(settings, folder)
     return open_log_readers(settings, folder)

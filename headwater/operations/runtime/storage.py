@@ -13,7 +13,7 @@ from headwater.common.errors import WrongSetting
 from headwater.common.extras import extra
 from headwater.intake.event_log import Claims
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.event_log.log_registry import KINDS
+from headwater.intake.event_log.log_registry import log_kind
 from headwater.lake.ownership import ROUTES
 from headwater.operations.runtime.data_folder import data_folder
 from headwater.operations.settings import Settings
@@ -82,7 +82,7 @@ def resolve_secrets(options: Mapping[str, SecretStr]) -> dict[str, str]:
 
 def claim_limit(settings: Settings) -> int:
     """Return the maximum size in bytes of a body that is stored in the log itself."""
-    return KINDS[settings.log].claim_limit(settings)
+    return log_kind(settings.log).claim_limit(settings)
 
 
 def open_claims(settings: Settings) -> Claims:

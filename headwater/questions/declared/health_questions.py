@@ -6,10 +6,10 @@ from headwater.common.errors import WrongQuestion
 from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.questions import parameters as p
 from headwater.questions.answers import health_answers, run_detail_answers
-from headwater.questions.dataset_usage import DAYS, usage
 from headwater.questions.declared.question_sources import NOW, QuestionSources
 from headwater.questions.declaring import question
 from headwater.questions.health_lists import health_of_job, health_of_shown, unhealthy, whole_health_of_dataset
+from headwater.questions.readers import DAYS, usage
 from headwater.questions.subjects import Subject, find_dataset
 
 

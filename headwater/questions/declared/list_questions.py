@@ -4,46 +4,46 @@ import time
 
 from headwater.common.paging import ListPage
 from headwater.index.reading.run_lists import RunFilter
-from headwater.questions import entity_lists
+from headwater.questions import lists
 from headwater.questions import parameters as p
-from headwater.questions.answers import column_answers, list_answers, thing_answers
+from headwater.questions.answers import column_answers, list_answers
 from headwater.questions.composed import FoundPage, NewestPage
 from headwater.questions.declared.question_sources import QuestionSources
 from headwater.questions.declaring import question
-from headwater.questions.facet_values import newest_facets
-from headwater.questions.search_hits import found_by
+from headwater.questions.facets import newest_facets
+from headwater.questions.search import found_by
 from headwater.questions.subjects import datasets_named
 
 
 @question("datasets")
 def datasets(
-    sources: QuestionSources, *, wanted: entity_lists.ListFilter, system: p.System = False, former: p.Former = False,
+    sources: QuestionSources, *, wanted: lists.ListFilter, system: p.System = False, former: p.Former = False,
     page: ListPage,
-) -> thing_answers.Datasets:  # fmt: skip
+) -> list_answers.Datasets:  # fmt: skip
     """List datasets with owners, tags, columns, last write, and the last run of the job that wrote them."""
     now_us = time.time_ns() // 1000
     return sources.open_views.now(
-        lambda live, rules: entity_lists.datasets(live, rules, wanted, page, now_us, system=system, former=former)
+        lambda live, rules: lists.datasets(live, rules, wanted, page, now_us, system=system, former=former)
     )
 
 
 @question("jobs")
 def listed_jobs(
-    sources: QuestionSources, *, wanted: entity_lists.ListFilter, page: ListPage
-) -> thing_answers.Jobs:  # fmt: skip
+    sources: QuestionSources, *, wanted: lists.ListFilter, page: ListPage
+) -> list_answers.Jobs:  # fmt: skip
     """List jobs with owners, tags, integration and last run."""
     now_us = time.time_ns() // 1000
-    return sources.open_views.now(lambda live, rules: entity_lists.jobs(live, rules, wanted, page, now_us))
+    return sources.open_views.now(lambda live, rules: lists.jobs(live, rules, wanted, page, now_us))
 
 
 @question("runs")
 def listed_runs(
     sources: QuestionSources, *, namespace: p.InNamespace = None, job: p.JobOfRuns = None,
     state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
-) -> thing_answers.Runs:  # fmt: skip
+) -> list_answers.Runs:  # fmt: skip
     """List runs, newest first, with their states, times and durations."""
     asked = RunFilter(namespace, job, state, since, until)
-    return sources.open_views.now(lambda live, _: entity_lists.runs(live, asked, page, time.time_ns() // 1000))
+    return sources.open_views.now(lambda live, _: lists.runs(live, asked, page, time.time_ns() // 1000))
 
 
 @question("facets", reads_lake=True)

@@ -7,11 +7,10 @@ from headwater.index.reading.jobs import JobAncestry
 from headwater.lineage.runs.job_hierarchy import ancestors, folding
 from headwater.lineage.time.as_of import AsOf
 from headwater.questions import parameters as p
-from headwater.questions.answers import hierarchy_answers, picture_answers
+from headwater.questions.answers import picture_answers
 from headwater.questions.declared.question_sources import QuestionSources, hides
 from headwater.questions.declaring import question
-from headwater.questions.job_dependencies import dependencies_of
-from headwater.questions.job_graph import JobBounds, JobContext, job_graph
+from headwater.questions.job_graph import JobBounds, JobContext, dependencies_of, job_graph
 from headwater.questions.neighbourhood import PictureBounds, neighbourhood
 from headwater.questions.subjects import Subject
 from headwater.questions.table_graph import table_graph
@@ -55,7 +54,7 @@ def around(
 def jobs(
     sources: QuestionSources, *, namespace: p.JobNamespace = None, job: p.AnyJob = None,
     granularity: p.Granularity = "application", up: p.Up = 1, down: p.Down = 1, limit: p.Nodes = 200, as_of: AsOf,
-) -> hierarchy_answers.JobGraph:  # fmt: skip
+) -> picture_answers.JobGraph:  # fmt: skip
     """Show which jobs feed each other by data, and separately which jobs wait for each other."""
     bounds = JobBounds((namespace, job) if job else None, up, down, limit)
     with sources.open_views.catalog(as_of) as (view, live):

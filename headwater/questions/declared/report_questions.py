@@ -9,7 +9,7 @@ from headwater.questions.composed import NewestPage
 from headwater.questions.declared.question_sources import QuestionSources
 from headwater.questions.declaring import question
 from headwater.questions.reported_runs import reported_runs
-from headwater.questions.saved_findings import saved_findings
+from headwater.questions.unreported import saved_findings
 
 
 @question("reported", called=None, reads_lake=True)

@@ -5,14 +5,13 @@ import time
 from headwater.index.reading.run_history import RunHistory, RunTree
 from headwater.lake.event_bodies import events_at
 from headwater.questions import parameters as p
-from headwater.questions.answers import hierarchy_answers, lineage_answers, run_detail_answers
+from headwater.questions.answers import lineage_answers, picture_answers, run_detail_answers
 from headwater.questions.declared.question_sources import NOW, QuestionSources
 from headwater.questions.declaring import question
 from headwater.questions.health_lists import not_refreshed_by_run
 from headwater.questions.hierarchy import hierarchy as tree_of
 from headwater.questions.run_details import run_details as details_of
-from headwater.questions.run_failures import read_run_contents
-from headwater.questions.run_lineage import run_lineage
+from headwater.questions.run_lineage import read_run_contents, run_lineage
 
 _EVENTS_SHOWN = 50
 _MAX_NOT_REFRESHED = 200
@@ -40,6 +39,6 @@ def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers
 @question("runs/{run}/hierarchy", called="hierarchy")
 def hierarchy(
     sources: QuestionSources, *, run: p.RunId, limit: p.Listed = 100, offset: p.Offset = 0
-) -> hierarchy_answers.Hierarchy:
+) -> picture_answers.Hierarchy:
     """Show the parents and children of a run, with states and durations, one page at a time."""
     return sources.open_views.now(lambda live, _: tree_of(RunTree(live), run, limit=limit, offset=offset))

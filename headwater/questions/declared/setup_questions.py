@@ -4,7 +4,7 @@ from headwater.questions import parameters as p
 from headwater.questions.answers import column_answers, list_answers
 from headwater.questions.declared.question_sources import QuestionSources
 from headwater.questions.declaring import question
-from headwater.questions.name_meaning import NamingEvent, explain_job, explain_name, rules_in_force
+from headwater.questions.names import NamingEvent, explain_job, explain_name, rules_in_force
 from headwater.questions.producer_setup import producer_setups
 
 

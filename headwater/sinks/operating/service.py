@@ -49,16 +49,19 @@ class SinkService:
 
     def sink(self, name: str) -> Sink:
         """Return a sink of the file; raises NotConfigured."""
-        named = load_sinks(self.file())
+        named, broken = load_sinks(self.file())
+        if name in broken:
+            raise WrongSetting(broken[name])
         if name not in named:
             raise NotConfigured("sink", name, sorted(named), "Add it to sinks.yml, or use one of these names.")
         return named[name]
 
     def list_sinks(self) -> dict[str, Any]:
-        """List the sinks; if the file is invalid, return the problem and the sinks that still run."""
-        problem = None
+        """List the sinks that run, and the problem of the file or of a sink."""
         try:
-            types = {name: sink.options.type for name, sink in load_sinks(self.file()).items()}
+            sinks, broken = load_sinks(self.file())
+            problem = " ".join(broken.values()) or None
+            types = {name: sink.options.type for name, sink in sinks.items()}
         except WrongSetting as error:
             problem = str(error)
             types = {name: state["type"] for name, state in self.status().get("sinks", {}).items()}

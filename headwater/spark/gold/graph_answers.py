@@ -9,8 +9,8 @@ from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.masking_surface import Surfaced
-from headwater.questions.exposure import FoundSurface, all_tags, find_surface
-from headwater.questions.verdicts import dataset_verdicts, last_used, observed_since, reason_formatter
+from headwater.questions.surface import FoundSurface, all_tags, find_surface
+from headwater.questions.unused import dataset_verdicts, last_used, observed_since, reason_formatter
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.texts import text_of

@@ -16,10 +16,10 @@ from headwater.questions.answers.answer_parts import Stop
 from headwater.questions.answers.lineage_answers import ReachedColumn
 from headwater.questions.composed import Between, walk_of
 from headwater.questions.declaring import read_as, read_given
-from headwater.questions.exposure import find_surface
 from headwater.questions.parameters import MAX_LIMIT, Limit
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject, find_dataset
+from headwater.questions.surface import find_surface
 from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
 from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
 from headwater.spark.notebook.snapshot_around import SnapshotAround

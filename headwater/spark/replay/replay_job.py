@@ -78,7 +78,9 @@ def _options(given: argparse.Namespace) -> Options:
             return plain
     if given.sinks is None or not given.sinks.is_file():
         raise WrongSetting(f"{given.to!r} is no address, and there is no file {given.sinks}. Name it with --sinks.")
-    sinks = load_sinks(LocalSinksFile(given.sinks))
+    sinks, broken = load_sinks(LocalSinksFile(given.sinks))
+    if given.to in broken:
+        raise WrongSetting(broken[given.to])
     if given.to not in sinks:
         raise WrongSetting(f"No sink {given.to!r} in {given.sinks}; there are {', '.join(sinks) or 'none'}.")
     return sinks[given.to].options

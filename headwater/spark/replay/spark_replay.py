@@ -169,7 +169,7 @@ class SparkReplay:
         try:
             found = rows.sortWithinPartitions(*_ORDER).mapInArrow(task, TOLD).collect()
         except PythonException as error:
-            if said := re.search(r"headwater\.errors\.\w+: (.+)", str(error)):
+            if said := re.search(r"headwater\.common\.errors\.\w+: (.+)", str(error)):
                 raise WrongSetting(said[1]) from None
             raise
         for row in found:

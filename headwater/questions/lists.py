@@ -15,7 +15,7 @@ from headwater.lineage.runs.lost_runs import is_lost
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.thing_answers import (
+from headwater.questions.answers.list_answers import (
     Choices,
     DatasetInList,
     Datasets,

@@ -35,9 +35,8 @@ from headwater.questions.answers.column_answers import (
     Word,
 )
 from headwater.questions.conversions import former_location
-from headwater.questions.removed_events import removed_day
+from headwater.questions.incomplete_lineage import describe_runs, removed_day, unfinished_runs
 from headwater.questions.subjects import Subject, find_dataset
-from headwater.questions.unfinished_runs import describe_runs, unfinished_runs
 
 _Row = tuple[Name, ColumnVerdict]
 

@@ -24,11 +24,9 @@ from headwater.lineage.walks.tagged_columns import tagged_columns, tagged_until
 from headwater.lineage.walks.wave import Hit
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
-from headwater.questions.column_converter import ColumnConverter
-from headwater.questions.conversions import former_location
-from headwater.questions.removed_events import removal_note, removed_day, unproven
+from headwater.questions.conversions import ColumnConverter, former_location
+from headwater.questions.incomplete_lineage import removal_note, removed_day, unfinished_runs, unproven
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
-from headwater.questions.unfinished_runs import unfinished_runs
 
 Place = tuple[str, str, str]
 """Namespace, dataset and key of a column."""

@@ -1,10 +1,11 @@
-"""Runs that did not complete, for answers and reasons."""
+"""Why lineage may be incomplete: runs that did not complete, and events that retention removed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from headwater.events.times import iso
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.masking_surface import Surfaced
 from headwater.questions.answers.answer_parts import Job, UnfinishedRun
 
 _MAX_NAMED = 3
@@ -34,3 +35,28 @@ def describe_runs(snapshot: Snapshot, numbers: Iterable[int]) -> str:
 
 def _newest(run: UnfinishedRun) -> tuple[str, str, str]:
     return run.time or "", run.job.namespace, run.job.name
+
+
+def removed_day(snapshot: Snapshot) -> str | None:
+    """Return the day (UTC) before which events were removed, None if none were removed."""
+    time = iso(snapshot.removed_before_us)
+    return time and time.partition("T")[0]
+
+
+def removal_note(snapshot: Snapshot) -> str:
+    """Return a sentence about removed events for errors about unknown names, empty if none were removed."""
+    day = removed_day(snapshot)
+    return f"Retention removed all events before {day}, which may have named it." if day else ""
+
+
+def unproven(columns: Iterable[Surfaced]) -> Iterator[Surfaced]:
+    """Yield surface columns with the exposure that holds if removed events may have written them unmasked.
+
+    No column is proven to be masked then: a tagged column counts as exposed (rule 8.5), any other masked column as
+    unknown.
+    """
+    for each in columns:
+        exposure = each.exposure
+        if exposure == "masked":
+            exposure = "exposed" if each.tagged else "unknown"
+        yield each._replace(exposure=exposure)

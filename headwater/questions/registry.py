@@ -1,0 +1,102 @@
+"""The registry of questions: built-in ones, and those that installed packages add."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from headwater.common.registry import Registry
+from headwater.questions.answers.answer_parts import AnswerStruct
+from headwater.questions.declaring import Question
+
+_DECLARED = "headwater.questions.declared"
+_PATH = re.compile(r"[a-z0-9-]+(/([a-z0-9-]+|\{[a-z_]+\}))*")
+
+
+def _as_question(_: str, found: Any) -> Question:
+    """Raise ValueError if an object is not a question that HTTP, commands and agents can serve."""
+    if not isinstance(found, Question):
+        raise ValueError(f"it is not a question. Declare a function with `@{Question.__module__}.question`.")
+    if not _PATH.fullmatch(found.path):
+        raise ValueError(f"its path {found.path!r} is not like `words` or `words/{{name}}`. Correct it.")
+    if not (isinstance(found.answer, type) and issubclass(found.answer, AnswerStruct)):
+        raise ValueError(f"its answer does not inherit from `{AnswerStruct.__module__}.AnswerStruct`. Declare it so.")
+    return found
+
+
+QUESTIONS: Registry[Question] = Registry(
+    "question",
+    "headwater.questions",
+    {
+        "impact": f"{_DECLARED}.lineage_questions:impact",
+        "upstream": f"{_DECLARED}.lineage_questions:upstream",
+        "path": f"{_DECLARED}.lineage_questions:path",
+        "edge": f"{_DECLARED}.lineage_questions:edge",
+        "surface": f"{_DECLARED}.lineage_questions:surface",
+        "unused": f"{_DECLARED}.lineage_questions:unused",
+        "coverage": f"{_DECLARED}.lineage_questions:coverage",
+        "diff": f"{_DECLARED}.lineage_questions:diff",
+        "changes": f"{_DECLARED}.lineage_questions:changes",
+        "timeline": f"{_DECLARED}.lineage_questions:timeline",
+        "datasets": f"{_DECLARED}.list_questions:datasets",
+        "listed_jobs": f"{_DECLARED}.list_questions:listed_jobs",
+        "listed_runs": f"{_DECLARED}.list_questions:listed_runs",
+        "facets": f"{_DECLARED}.list_questions:facets",
+        "search": f"{_DECLARED}.list_questions:search",
+        "run": f"{_DECLARED}.run_questions:run",
+        "run_details": f"{_DECLARED}.run_questions:run_details",
+        "hierarchy": f"{_DECLARED}.run_questions:hierarchy",
+        "health": f"{_DECLARED}.health_questions:health",
+        "health_shown": f"{_DECLARED}.health_questions:health_shown",
+        "readers": f"{_DECLARED}.health_questions:readers",
+        "reported": f"{_DECLARED}.report_questions:reported",
+        "unreported": f"{_DECLARED}.report_questions:unreported",
+        "contract": f"{_DECLARED}.contract_questions:contract",
+        "names": f"{_DECLARED}.setup_questions:names",
+        "rules": f"{_DECLARED}.setup_questions:rules",
+        "connect": f"{_DECLARED}.setup_questions:connect",
+        "graph": f"{_DECLARED}.picture_questions:graph",
+        "around": f"{_DECLARED}.picture_questions:around",
+        "jobs": f"{_DECLARED}.picture_questions:jobs",
+    },
+    _as_question,
+)
+"""The order is that of the OpenAPI document and of the help of commands."""
+
+
+def collisions_with(known: Sequence[Question], shapes: Sequence[Any] = ()) -> Callable[[Question], str | None]:
+    """Return a function that objects to a question with the path, command or schema name of another one.
+
+    known: the questions of Headwater. shapes: other shapes of the OpenAPI document. The function also compares a
+    question with those to which it did not object before.
+    """
+    accepted, used = [*known], [*shapes, *(each.answer for each in known if each.answer)]
+    names = _schema_names(used)
+
+    def objection(question: Question) -> str | None:
+        for each in accepted:
+            if _address(each) == _address(question):
+                return f"the path {question.path!r} belongs to another question. Choose another path."
+            if question.called and each.called == question.called:
+                return (
+                    f"the command {question.called!r} belongs to another question. Choose another name with `called`."
+                )
+        nonlocal names
+        more = _schema_names([*used, question.answer])
+        if not names <= more or any("." in name for name in more - names):  # msgspec then writes the modules of both
+            return "a class of its answer has the name of another schema. Rename the class."
+        accepted.append(question)
+        used.append(question.answer)
+        names = more
+        return None
+
+    return objection
+
+
+def _schema_names(shapes: Sequence[Any]) -> set[str]:
+    return {*msgspec.json.schema_components(shapes)[1]}
+
+
+def _address(question: Question) -> tuple[str, str]:
+    return question.method, re.sub(r"\{\w+\}", "{}", question.path)

@@ -21,7 +21,7 @@ from headwater.events.facet_sets import (
     StatisticsFacets,
 )
 from headwater.events.rule_facets import NO_RUN as NO_PARENT
-from headwater.events.subset_condition import FILTERED, SUBSET
+from headwater.events.subset_condition import FILTERED, PARTS_READ, SUBSET
 from headwater.events.times import parse_time
 from headwater.events.wire import WireDataset, WireEvent, read_wire_dataset, read_wire_event
 
@@ -203,8 +203,9 @@ def _mentioned(
 
 
 def _counted(read_of: StatisticsFacets, written_of: StatisticsFacets) -> tuple[str, ...]:
-    """Return the names of input facets, `subset` if an output has it, and the filter columns."""
+    """Return the names of input facets, `subset` if an output has it, the filter columns, and `PARTS_READ`."""
     known = (*read_of.known, SUBSET) if SUBSET in written_of.known and SUBSET not in read_of.known else read_of.known
+    known = (*known, PARTS_READ) if read_of.parts_read else known
     return (*known, *(FILTERED + column for column in read_of.filters)) if read_of.filters else known
 
 

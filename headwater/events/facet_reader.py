@@ -30,7 +30,7 @@ from headwater.events.rule_facets import (
     read_tags,
     text_at,
 )
-from headwater.events.subset_condition import SUBSET, condition_columns
+from headwater.events.subset_condition import SUBSET, condition_columns, names_parts
 from headwater.events.wire import NULL
 from headwater.tables import VALUES
 
@@ -47,7 +47,10 @@ def counted(raw: Raw) -> StatisticsFacets:
     value = decode(bytes(raw))
     names = tuple(sorted(value))
     known = tuple([name for name in names if value[name] is not None]) if None in value.values() else names
-    return StatisticsFacets(digest_of(canonical(value)), names, known, condition_columns(value.get(SUBSET)))
+    subset = value.get(SUBSET)
+    return StatisticsFacets(
+        digest_of(canonical(value)), names, known, condition_columns(subset), parts_read=names_parts(subset)
+    )
 
 
 class FacetReader:

@@ -79,12 +79,14 @@ class StatisticsFacets(NamedTuple):
     """Input or output facets: statistics of one run about a dataset.
 
     known: names of facets that are not null; filters: the sorted columns in the condition of an input's `subset`.
+    parts_read: this condition names partitions or locations.
     """
 
     digest: bytes = b""
     names: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
+    parts_read: bool = False
 
 
 NO_RUN = RunFacets()

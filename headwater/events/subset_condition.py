@@ -1,29 +1,44 @@
 """Extracts columns from the condition of a `subset` facet (InputSubsetInputDatasetFacet 1-0-0) and folder names."""
 
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
 SUBSET = "subset"
 FILTERED = "subset:"
 """Prefix of entries in `UsedDataset.counted` that are columns of the condition."""
+PARTS_READ = "subset of parts"
+"""Entry in `UsedDataset.counted`: the condition of an input names partitions or locations."""
 
 
 def condition_columns(facet: Any) -> tuple[str, ...]:
     """Return the sorted columns in the condition of an input. Ignores parts that violate the facet's schema."""
-    found: set[str] = set()
-    todo = [facet.get("inputCondition")] if isinstance(facet, dict) else []
-    while todo:
-        condition = todo.pop()
-        if isinstance(condition, dict):
-            todo += [condition.get("left"), condition.get("right")]
-            found.update(_own_columns(condition))
-    return tuple(sorted(found))
+    return tuple(sorted(set[str]().union(*map(_own_columns, _conditions(facet)))))
+
+
+def names_parts(facet: Any) -> bool:
+    """Tell whether the condition of an input names partitions or locations, as only a dataset with parts has them."""
+    return any(
+        any(isinstance(each, dict) for each in _listed(condition.get("partitions")))
+        or any(isinstance(each, str) for each in _listed(condition.get("locations")))
+        for condition in _conditions(facet)
+    )
 
 
 def folder_columns(path: str) -> set[str]:
     """Return the partition columns in a path, such as `day` in `day=2026-03-01`."""
     pairs = (part.partition("=") for part in path.split("/"))
     return {unquote(column) for column, equals, _ in pairs if column and equals}
+
+
+def _conditions(facet: Any) -> Iterator[dict[str, Any]]:
+    """Yield the condition of an input and the conditions in it."""
+    todo = [facet.get("inputCondition")] if isinstance(facet, dict) else []
+    while todo:
+        condition = todo.pop()
+        if isinstance(condition, dict):
+            todo += [condition.get("left"), condition.get("right")]
+            yield condition
 
 
 def _own_columns(condition: dict[str, Any]) -> set[str]:

@@ -2,7 +2,7 @@
 
 import copy
 import uuid as uuids
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -23,7 +23,7 @@ from tests.proof.event_edits import (
     time_of,
 )
 from tests.reference.names import Name, Names, canonical_form
-from tests.reference.records import facets_of, is_half, is_own_table
+from tests.reference.records import Run, facets_of, is_half, is_own_table, period_of, run_key, runs_of
 from tests.reference.schemas import schema_paths
 from tests.reference.world_events import (
     RECEIPT_US,
@@ -153,12 +153,15 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
         facets = event["run"].get("facets") or {}
         event["run"] = event["run"] | {"facets": {"nominalTime": _period(event["eventTime"], days=0), **facets}}
 
-    own = [
-        n for n, each in enumerate(events) if "run" in each and (each["job"]["namespace"], each["job"]["name"]) == job
-    ]
-    edited = changed(events, own, date)
-    first = min(_nominal_start(edited[n] or {}) for n in own)
-    again["run"]["facets"] |= {"nominalTime": _period(first, days=30)}
+    runs = {run.key: run for run in runs_of(deliver(events))}
+    own = {
+        n: runs[run_key(each["run"]["runId"], each["job"])]
+        for n, each in enumerate(events)
+        if "run" in each and (each["job"]["namespace"], each["job"]["name"]) == job
+    }
+    edited = changed(events, [n for n, run in own.items() if not _has_period(run, runs)], date)
+    first_us = min(period_of(run, runs) for run in own.values())
+    again["run"]["facets"] |= {"nominalTime": _period(_moment(first_us), days=30)}
     return Mutation([*edited, again], (len(events),), f"a backfill of job {job[1]} into {shown(place.name)}")
 
 
@@ -251,8 +254,21 @@ def _rename(value: Any, old: Name, new: Name) -> None:
 def later(events: Sequence[Json], seconds: int) -> str:
     """Return a time after all events, other than those of a clock that is a day ahead."""
     times = [us for n in range(len(events)) if (us := time_of(events, n)) <= RECEIPT_US]
-    moment = datetime.fromtimestamp(max(times, default=RECEIPT_US) / 1e6 + seconds, UTC)
+    return _moment(max(times, default=RECEIPT_US) + seconds * 1_000_000)
+
+
+def _moment(time_us: int) -> str:
+    moment = datetime.fromtimestamp(time_us / 1e6, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _has_period(run: Run, runs: Mapping[str, Run]) -> bool:
+    """Tell whether a run has a period, be it of a run above it (rule 6.1): another one would say something else."""
+    above = {run.key, run.root}
+    while (key := run.parent) and key not in above and key in runs:
+        above.add(key)
+        run = runs[key]
+    return any(key in runs and runs[key].nominal_us is not None for key in (*above, run.root) if key)
 
 
 def _period(time: str, *, days: int) -> Json:
@@ -262,11 +278,6 @@ def _period(time: str, *, days: int) -> Json:
     except ValueError:
         day = datetime(2026, 3, 1, tzinfo=UTC)
     return facet(nominalStartTime=f"{day:%Y-%m-%d}T00:00:00Z", nominalEndTime=f"{day:%Y-%m-%d}T23:59:59Z")
-
-
-def _nominal_start(event: Json) -> str:
-    start: str = facets_of(event["run"])["nominalTime"]["nominalStartTime"]
-    return datetime.fromisoformat(start).astimezone(UTC).isoformat()
 
 
 def _run_id(chance: Random) -> str:

@@ -15,7 +15,7 @@ from tests.proof.event_edits import Mutation, folded_column
 from tests.proof.moved_ways import surface_both_ways, upstream_both_ways
 from tests.reference.generations import NEVER, Generations
 from tests.reference.names import Name, Names, without_ends_of_parts
-from tests.reference.records import Delivered, Facets, facets_of, runs_of, stored
+from tests.reference.records import Delivered, Facets, Run, facets_of, runs_of, stored
 from tests.reference.schemas import schema_paths
 from tests.reference.world_events import Json, deliver
 from tests.test_lineage_reference import canonical
@@ -95,7 +95,8 @@ class Mentions:
         known = sorted(stored(delivered, None, None), key=lambda event: event.order)
         events = [without_ends_of_parts(event, canonical) for event in known]
         self.names = Names(events, canonical)
-        self.generations = Generations(runs_of(events), self.names)
+        runs = runs_of(events)
+        self.generations = Generations(runs, self.names)
         self.columns: set[Column] = set()
         self.spelt: set[Column] = set()
         """The same, where parts of arrays and maps tell columns apart."""
@@ -103,20 +104,23 @@ class Mentions:
         self.listed: set[Name] = set()
         told = (event.facets("job").get("sql") or {} for event in events)
         self.sql = [each["query"].casefold() for each in told if each.get("query")]
-        together = [run.events for run in runs_of(events)] + [[each] for each in events if "run" not in each.event]
-        for own in together:
+        together = [(run, run.events) for run in runs] + [(None, [each]) for each in events if "run" not in each.event]
+        for run, own in together:
             sources: set[Name] = set()
             targets: set[Name] = set()
             for event in own:
                 for role in ("inputs", "outputs", "dataset"):
                     for named in event.datasets(role):
-                        (sources if role == "inputs" else targets).update(self._read(named, event))
+                        (sources if role == "inputs" else targets).update(self._read(named, event, run))
                         self.listed.update(name for name in [self.names.mention(named, event)] if name)
+                        self.listed.add(canonical(named["namespace"], named["name"]))
                         self._take_list(named, event, is_output=role == "outputs")
-                        sources |= self._read_lineage(named, event) | self._renamed(named, event)
+                        sources |= self._read_lineage(named, event, run) | self._renamed(named, event)
                 for entry in entries_of(event):
-                    targets |= self._read(entry, event)
-                    sources |= self._read_lineage({"facets": {"lineage": entry}}, event)
+                    targets |= self._read(entry, event, run)
+                    sources |= self._read_lineage({"facets": {"lineage": entry}}, event, run)
+                if event.facets("job").get("sql"):  # it may read what the run writes
+                    sources |= targets
             for target in targets:
                 self.reads[target] |= sources
         for alias in self.names.bindings:  # the rows may have been copied from one location of a name to another
@@ -146,11 +150,12 @@ class Mentions:
             found |= front
         return found
 
-    def _read(self, named: Json, event: Delivered) -> set[Name]:
+    def _read(self, named: Json, event: Delivered, run: Run | None) -> set[Name]:
         name = self.names.mention(named, event)
         if not name:
             return set()
-        if self.generations.meant(name, event.time_us) == self.generations.newest(name):
+        is_newest = self.generations.meant(name, event.time_us) == self.generations.newest(name)
+        if is_newest and describes(run, event):
             self._take(name, (facets_of(named).get("columnLineage") or {}).get("fields") or {})
         return {name}
 
@@ -168,19 +173,27 @@ class Mentions:
         name = self.names.mention({**previous, "facets": {}}, event) if previous else None
         return {name} if name else set()
 
-    def _read_lineage(self, named: Json, event: Delivered) -> set[Name]:
+    def _read_lineage(self, named: Json, event: Delivered, run: Run | None) -> set[Name]:
+        """Return the datasets among the sources of lineage, and take their columns."""
         found: set[Name] = set()
+        every, is_told = self.generations, describes(run, event)
         for step in lineage_sources(facets_of(named)):
             if name := self.names.mention(step, event):
                 found.add(name)
-                if step.get("field") and self.generations.meant(name, event.time_us) == self.generations.newest(name):
-                    self._take(name, [step["field"]])
+                meant = every.read(step, event, run) if run else every.declared(step, event)
+                if step.get("field") and is_told and meant and meant == every.newest(meant[:2]):
+                    self._take(meant[:2], [step["field"]])
         return found
 
     def _take(self, name: Name, columns: Iterable[str]) -> None:
         for each in columns:
             self.columns.add((*name, folded_column(each)))
             self.spelt.add((*name, each.casefold()))
+
+
+def describes(run: Run | None, event: Delivered) -> bool:
+    """Tell whether lineage of an event counts: of complete snapshots (rule 1.11) only that of one event does."""
+    return run is None or event in run.telling or event not in run.counted
 
 
 def is_end_of_a_name(name: Name, listed: set[Name]) -> bool:

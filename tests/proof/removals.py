@@ -26,6 +26,7 @@ from tests.proof.ranks import all_sources
 from tests.reference.names import Name
 from tests.reference.records import Facets, facets_of, job_key
 from tests.reference.world_events import Json
+from tests.reference.write_kinds import EMPTIES, REPLACES
 
 
 def empty_input_fields(events: Sequence[Json], chance: Random) -> Mutation | None:
@@ -52,13 +53,16 @@ def drop_transformations(events: Sequence[Json], chance: Random) -> Mutation | N
     """Drop `transformations` from one column of `columnLineage`, or from all.
 
     An INDIRECT edge becomes DIRECT, so that lineage may contradict the SQL of its run, which then counts no more (rule
-    4.9). A run is left out if a declaration of its job explains the columns of which only that SQL told.
+    4.9). A run is left out if a declaration of its job explains the columns of which only that SQL told. Lineage
+    without transformations that names what the run does not list yields to the SQL (rule 4.10a): if they contradict
+    each other, the run is left out, too.
     """
     having = [
         place
         for place in places(events, "outputs")
         if any(step.get("transformations") for step in steps_of(place.column_lineage))
         if not (_of_declarations(events, place) and _has_sql(events, place))
+        if _sources(place) <= _inputs(events, place.event) or not _is_contradicted(events, place)
     ]
     if not having:
         return None
@@ -131,9 +135,10 @@ def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_sql(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop the SQL of a job."""
+    """Drop the SQL of a job; with the exception of `drop_transformations`."""
     having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["job"]).get("sql")]
     having = [n for n in having if _inputs(events, n)]  # what only the SQL names is lost with it
+    having = [n for n in having if not any(_of_declarations(events, each) for each in _outputs(events, n))]
     if not having:
         return None
     where = same_run(events, chance.choice(having))
@@ -149,9 +154,14 @@ def drop_overwrite(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_subset(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop a `subset` where another mention of the dataset still shows one."""
+    """Drop a `subset` where another mention of the dataset still shows one.
+
+    Runs are left out whose statement would replace all rows otherwise: of these only the `subset` shows that they do
+    not (rule 6.7).
+    """
     having = [place for place in places(events, "inputs", "outputs") if _subset_holders(place.named)]
     having = [place for place in having if _change(place) not in ("DROP", "RENAME")]  # then the whole table is gone
+    having = [place for place in having if place.role == "inputs" or not _is_of_a_rewrite(events, place)]
     having = [place for place in having if any(each != place and each.name == place.name for each in having)]
     if not having:
         return None
@@ -224,6 +234,7 @@ def drop_end(events: Sequence[Json], chance: Random) -> Mutation | None:
                 and ends_once
                 and not any(each.facets.keys() & {"symlinks", "tags"} for each in places([event], "inputs", "outputs"))
                 and not renames
+                and not any(_subset_holders(each.named) for each in places([event], "inputs", "outputs"))
                 and all(_names(role, [event]) <= _names(role, others) for role in ("inputs", "outputs"))
                 and _named_sources([event]) <= _named_sources(others)
             ):
@@ -299,6 +310,14 @@ def _lists_too_few(events: Sequence[Json], place: Place) -> bool:
 def _may_rewrite(place: Place) -> bool:
     """Tell whether a run may replace all rows of an output: only a CREATE, or nothing, never does by itself."""
     return _change(place) in ("OVERWRITE", "TRUNCATE")
+
+
+def _is_of_a_rewrite(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether the statement of a run replaces a whole table, by its name or its SQL."""
+    run = [events[each] for each in same_run(events, place.event)]
+    nodes = [part for event in run for part in event["job"]["name"].lower().split(".")]
+    queries = [(facets_of(event["job"]).get("sql") or {}).get("query") or "" for event in run]
+    return any(map(REPLACES.fullmatch, nodes)) or any(EMPTIES.search(query.upper()) for query in queries)
 
 
 def _tells_more(events: Sequence[Json], place: Place) -> bool:
@@ -454,6 +473,9 @@ def _makes(query: str, lineage: Facets, tables: set[str]) -> bool:
     whole = {str(step.get("field", "")).casefold() for step in lineage.get("dataset") or []}
     if not all(f"`{each}`" in query for each in whole):
         return False
+    sources = {step["name"].casefold() for step in steps_of(lineage)}
+    if not all(any(name.endswith(each) for each in from_tables) for name in sources):
+        return False  # it makes columns of another table than the lineage
     return all(any(name.endswith(each) for name in tables) for each in from_tables) and all(
         column in expressions and all(f"`{each}`" in expressions[column] for each in read)
         for column, read in fields.items()
@@ -531,14 +553,14 @@ def _names(role: str, events: Sequence[Json]) -> set[Name]:
 
 
 def _named_sources(events: Sequence[Json]) -> set[tuple[str, str, str]]:
-    """Return the type, namespace and name of what events name as inputs or as sources in `lineage` facets."""
+    """Return the type, namespace and name of what events name as inputs or as sources of lineage."""
     found = {("DATASET", *name) for name in _names("inputs", events)}
     for event in events:
         entities = [event[entity] for entity in ("run", "job") if entity in event]
         facets = [facets_of(each).get("lineage") or {} for each in entities]
         entries = [entry for each in facets for entry in each.get("entries") or []]
-        entries += [place.facets.get("lineage") or {} for place in places([event], "outputs")]
         sources = [source for entry in entries for source in all_sources({"lineage": entry})]
+        sources += [source for place in places([event], "outputs") for source in all_sources(place.facets)]
         found |= {(each.get("type", "DATASET"), each["namespace"], each["name"]) for each in sources}
     return found
 

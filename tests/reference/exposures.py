@@ -188,9 +188,18 @@ class Surface:
                 found |= self._of_anything(writing)
         for attempt in lineage.attempts.counting:
             if attempt.writing and (attempt.written_from & leaking or (leaking and attempt.is_of_anything)):
-                columns = lineage.all_columns(attempt.writing.output)
-                found |= {(*attempt.writing.output, column) for column in columns or [None]}
+                found |= self._of_attempt(attempt.writing)
         return found
+
+    def _of_attempt(self, writing: Writing) -> set[Node]:
+        """Return all columns of the output of a run that did not complete, and those that its lineage names."""
+        columns, output = self.lineage.all_columns(writing.output), writing.output
+        if not columns:
+            return {(*output, None)}
+        named = {edge[2] for edge in writing.edges} | writing.named
+        named |= {column for dataset, column in writing.mentions if dataset == output}
+        keys = {self.lineage.schemas.key(output, each) for each in named} | (writing.left_out - {WHOLE})
+        return {(*output, column) for column in columns | keys}
 
     def _of_anything(self, writing: Writing) -> set[Node]:
         """Return the columns that a job may feed of which no event tells what it reads."""

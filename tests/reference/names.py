@@ -122,6 +122,15 @@ def is_subset(named: dict[str, Any]) -> bool:
     return bool((named.get("outputFacets") or {}).get("subset") or facets_of(named).get("subset"))
 
 
+def reads_parts(named: dict[str, Any]) -> bool:
+    """Tell whether the `subset` of an input names partitions or locations, and not only values of columns."""
+    return any(
+        isinstance(each, dict | str)
+        for condition in _conditions(named)
+        for each in [*(condition.get("partitions") or []), *(condition.get("locations") or [])]
+    )
+
+
 def filters(named: dict[str, Any], names: Names) -> set[str]:
     """Return the columns by which the `subset` of an input, or a folder that its name loses, selects rows."""
     found = {
@@ -129,10 +138,7 @@ def filters(named: dict[str, Any], names: Names) -> set[str]:
         for part in named["name"].split("/")
         if "=" in part and part not in names.canonical(named["namespace"], named["name"])[1].split("/")
     }
-    todo = [((named.get("inputFacets") or {}).get("subset") or {}).get("inputCondition") or {}]
-    while todo:
-        condition = todo.pop()
-        todo += [each for each in (condition.get("left"), condition.get("right")) if isinstance(each, dict)]
+    for condition in _conditions(named):
         found |= {condition["field"]} if "field" in condition else set()
         found |= {
             name for each in condition.get("partitions") or [] if isinstance(each, dict) for name in each["dimensions"]
@@ -143,4 +149,12 @@ def filters(named: dict[str, Any], names: Names) -> set[str]:
             for part in each.split("/")
             if "=" in part
         }
+    return found
+
+
+def _conditions(named: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the condition in the `subset` of an input, and those in it."""
+    found = [((named.get("inputFacets") or {}).get("subset") or {}).get("inputCondition") or {}]
+    for condition in found:  # grows meanwhile
+        found += [each for each in (condition.get("left"), condition.get("right")) if isinstance(each, dict)]
     return found

@@ -87,19 +87,24 @@ class Reference:
         self.window_end_us = max(ends, default=None) if window_end_us is None else window_end_us
 
     def _followed(self, writing: Writing) -> Followed:
-        return self.followed(writing.jobs)
+        found, own = self.followed(writing.jobs), {writing.job, self.opacity.name_of(writing.job)} & writing.jobs
+        fed = any(each.source and each.job in own for each in self._fed)
+        is_told = not own or fed or bool(writing.reads | writing.opaque)
+        return Followed(found.datasets, found.is_complete and is_told)
 
     def followed(self, jobs: set[tuple[str, str]]) -> Followed:
         """Follow jobs that feed something through what they read, also through jobs that feed these."""
         found = self._jobs_behind(jobs)
-        is_complete = all(any(self._read_by(each) for each in self._jobs_behind({job})) for job in found)
+        is_complete = all(
+            any(self._read_by(each, newest=True) for each in self._jobs_behind({job}, newest=True)) for job in found
+        )
         return Followed(set[Dataset]().union(*map(self._read_by, found)), is_complete)
 
-    def _jobs_behind(self, jobs: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    def _jobs_behind(self, jobs: set[tuple[str, str]], *, newest: bool = False) -> set[tuple[str, str]]:
         found: set[tuple[str, str]] = set()
         while more := jobs - found:
             found |= more
-            jobs = {job for key in more for each in self._writings_of(key) for job in each.jobs}
+            jobs = {job for key in more for each in self._writings_of(key, newest=newest) for job in each.jobs}
             jobs |= {each.source_job for each in self._fed if each.job in more and each.source_job}
         return found
 
@@ -135,14 +140,35 @@ class Reference:
         """Return what a run or declaration reports to feed jobs, also through jobs."""
         return account.feeding | self.followed(account.feeding_jobs).datasets
 
-    def _read_by(self, job: tuple[str, str]) -> set[Dataset]:
-        only_read = [each.content.inputs for each in self.working if self._is_run_of(each.run, job)]
+    def _read_by(self, job: tuple[str, str], *, newest: bool = False) -> set[Dataset]:
+        """Return what a job reads; newest: by its newest executions and declarations."""
+        runs = [each for each in self.working if self._is_run_of(each.run, job)]
+        if newest:
+            silent = [each for each in runs if each.is_without_output]
+            last = max(silent, key=self._newness_of, default=None)
+            runs = [
+                each for each in silent if last and each.run and last.run and each.run.execution == last.run.execution
+            ]
         fed = {each.source for each in self._fed if each.source and each.job == job}
-        fed |= {source for each in self.working if self._is_run_of(each.run, job) for source in each.feeding}
-        return fed.union(*only_read, *(each.reads | each.opaque for each in self._writings_of(job)))
+        fed |= {source for each in runs for source in each.feeding}
+        only_read = [each.content.inputs for each in runs]
+        return fed.union(*only_read, *(each.reads | each.opaque for each in self._writings_of(job, newest=newest)))
 
-    def _writings_of(self, job: tuple[str, str]) -> list[Writing]:
-        every = [*self.observed, *(each for each in self.every_declared if each.job[0])]
+    def _newness_of(self, account: Account) -> tuple[int, int, str]:
+        run = account.run
+        return (period_of(run, self.by_key), run.time_us, run.key) if run else (0, 0, "")
+
+    @cached_property
+    def _newest(self) -> list[Writing]:
+        """What the newest executions of each job and output report."""
+        groups = meaningful(self.observed, lambda writing: (writing.job, writing.output))
+        last = [max(group, key=lambda each: (each.period_us, each.time_us, each.run)) for group in groups]
+        pairs = zip(groups, last, strict=True)
+        return [each for group, newest in pairs for each in group if each.execution == newest.execution]
+
+    def _writings_of(self, job: tuple[str, str], *, newest: bool = False) -> list[Writing]:
+        observed = self._newest if newest else self.observed
+        every = [*observed, *(each for each in self.every_declared if each.job[0])]
         return [each for each in every if job in (each.job, self.opacity.name_of(each.job))]
 
     def _is_run_of(self, run: Run | None, job: tuple[str, str]) -> bool:

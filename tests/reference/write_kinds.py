@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from tests.reference.generations import Dataset
-from tests.reference.names import Name, Names, is_part, is_subset
+from tests.reference.names import Name, Names, is_part, is_subset, reads_parts
 from tests.reference.opacity import Account
 from tests.reference.records import Delivered, Run, attempts_of, event_has_lineage, facets_of, is_own_table, terminal
 
@@ -90,7 +90,8 @@ class WriteKinds:
         """Tell whether what one event says of a dataset are all columns of the table (12.6)."""
         if event.event["producer"] in self.complete:
             settled = "run" not in event.event or event.event.get("eventType") == "COMPLETE"
-            is_whole = not is_part(named, self.names.canonical) and not is_subset(named)
+            in_part = reads_parts(named) if role == "inputs" else is_subset(named)
+            is_whole = not is_part(named, self.names.canonical) and not in_part
             if settled and is_whole and (role == "dataset" or not self._is_echo(event)):
                 return True
         return role == "outputs" and self._is_complete(named, event, dataset)
@@ -147,7 +148,7 @@ def _named_by_part(event: Delivered, names: Names) -> Iterable[Name]:
         is_output = each in written
         if is_own_table(names.canonical(each["namespace"], each["name"])[1]):
             continue
-        if is_part(each, names.canonical) or (is_output and (is_subset(each) or of_partitions)):
+        if is_part(each, names.canonical) or (is_subset(each) or of_partitions if is_output else reads_parts(each)):
             yield names.canonical(each["namespace"], each["name"])
 
 

@@ -113,6 +113,8 @@ class Writing:
     """Of what its columns say only a part, as its SQL reads it by a view."""
     doubtful: set[Dataset] = field(default_factory=set)
     """What is named by names that the SQL explains."""
+    settled: set[str] = field(default_factory=set)
+    """Columns for which the SQL accounts, doubtful names or not."""
     ends: set[Dataset] = field(default_factory=set)
     """Inputs of which names are the end."""
     doubts: set[Doubt] = field(default_factory=set)
@@ -396,7 +398,12 @@ class Reader:
             return self.schemas.key(output, column)
 
         def accounted() -> set[str]:
-            return {key(each) for each in writing.fed_or_empty} - {key(each) for each in writing.unclear}
+            doubted = {key(edge[2]) for edge in writing.own_edges if edge[0] in writing.doubtful}
+            open_ones = doubted - {key(each) for each in writing.settled}
+            return {key(each) for each in writing.fed_or_empty} - open_ones - unclear()
+
+        def unclear() -> set[str]:
+            return {key(each) for each in writing.unclear}
 
         def unnamed() -> set[str]:
             return {key(each) for each in writing.named} - accounted()
@@ -418,8 +425,13 @@ class Reader:
                 is_proven = True
                 if writing.doubtful:
                     _take_all(writing, said)
+                    writing.settled = set(said.named)
                 else:
-                    _take_columns(writing, said, {each for each in said.named if not is_near(written[each], before)})
+                    new = {each for each in said.named if not is_near(written[each], before)}
+                    open_ones = unnamed() - {written[each] for each in new}
+                    unsettled = {each for each in new if is_near(written[each], open_ones)}
+                    _take_columns(writing, said, new - unsettled)
+                    _take_unproven_columns(writing, said, unsettled)
                 self._spread(writing, facets)
                 every = [*listed, *((each,) for each in said.named)]
                 nested = Nested(listed, key)
@@ -583,13 +595,19 @@ def _take_all(writing: Writing, statement: Statement) -> None:
 
 
 def _take_unproven(writing: Writing, statement: Statement) -> None:
-    """Take the edges of the SQL, which account for nothing."""
-    writing.named |= set(statement.named)
-    for source, column, output, masked in statement.columns:
-        writing.tables.add(source)
-        writing.edges.add((source, column, output, "DIRECT", masked))
-        writing.copies |= {(source, column, output)} & statement.copied
+    """Take all edges of the SQL, which account for nothing."""
+    _take_unproven_columns(writing, statement, set(statement.named))
     _take_whole(writing, statement)
+
+
+def _take_unproven_columns(writing: Writing, statement: Statement, columns: set[str]) -> None:
+    """Take the edges of the SQL to some columns, which account for nothing."""
+    writing.named |= columns
+    for source, column, output, masked in statement.columns:
+        if output in columns:
+            writing.tables.add(source)
+            writing.edges.add((source, column, output, "DIRECT", masked))
+            writing.copies |= {(source, column, output)} & statement.copied
 
 
 def _take_whole(writing: Writing, statement: Statement) -> None:

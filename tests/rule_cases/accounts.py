@@ -200,7 +200,33 @@ WITH_SQL = [
             ),
             done(2, 2, writes("b", {"k": "c.k"}), of=[C]),
         ],
-        surface("c.k", {"b.k": "exposed", "b.z": "unknown"}),
+        surface("c.k", {"b.k": "exposed", "b.x": "unknown", "b.z": "unknown"}),
+    ),
+    case(
+        "R4.10 a column with an edge from a doubtful name is open, also if another edge leads to it",
+        [
+            done(
+                1,
+                1,
+                writes("b", {"x": "a.x s0.y"}),
+                of=[A],
+                job_facets=says("INSERT INTO b (`z`) SELECT s0.`x` FROM a AS s0"),
+            ),
+        ],
+        surface("a.y", {"b.x": "unknown", "b.z": "unknown"}),
+    ),
+    case(
+        "R4.9 SQL does not account for a part of a struct that the lineage names without its sources",
+        [
+            done(
+                1,
+                1,
+                writes("b", {"s": "", "s.b": "a.x#"}, columns="s.b s.c"),
+                of=[A],
+                job_facets=says("INSERT INTO b (`s.b`, `s.c`) SELECT s0.`x`, 1 FROM a AS s0"),
+            ),
+        ],
+        surface("a.x", {"b.s": "unknown", "b.s.b": "masked", "b.s.c": "unknown"}),
     ),
     case(
         "R4.9 a column that the run lists and its SQL does not write is open, whatever another job writes there",

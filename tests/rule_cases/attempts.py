@@ -2,7 +2,7 @@
 
 from tests.reference.world_events import Json
 from tests.rule_cases.case import Case, case, surface, unused, upstream
-from tests.rule_cases.events import begun, done, drop, table, writes
+from tests.rule_cases.events import begun, changes, done, drop, table, writes
 
 A = table("a", "x y")
 LOADED = writes("b", {"x": "a.x"})
@@ -35,6 +35,11 @@ CASES: list[Case] = [
         "R1 of three attempts the complete one counts",
         [start(1), failed(3), start(5), end(7), start(10), failed(12)],
         *READ,
+    ),
+    case(
+        "R8.2 a run that did not complete may have written each column that its lineage names, whatever a list has",
+        [begun(1, 1, writes("b", {"x": "a.x", "z": "a.x"}), of=[A]), done(2, 2, changes("b", "ALTER", "x"))],
+        surface("a.x", {"b.x": "unknown", "b.z": "unknown"}),
     ),
     case("R1 a FAIL without a START before it belongs to the attempt", [start(1), end(5), failed(12)], *OPEN),
     case("R1 a START at the time of the end begins no attempt", [start(5), end(5), failed(12)], *OPEN),

@@ -6,6 +6,7 @@ from typing import Any
 from tests.reference.world_events import Json, facet
 from tests.rule_cases.case import case, impact, stops, surface, tagged, unused, upstream
 from tests.rule_cases.events import begun, declared, done, entry, table, tagging, writes
+from tests.rule_cases.periods import period
 
 A, B, C = table("a", "x y"), table("b", "x at"), table("c", "k")
 COPY = {"x": "a.x"}
@@ -85,6 +86,27 @@ WHOLE = [
         [LOAD, done(8, 2, table("d", "z"), of=[A], job="load"), TAGS_C, done(1, 3, B, **fed({}, "load"))],
         surface("c.k", OPEN),
         surface("a.x", OPEN | {"d.z": "unknown"}),
+    ),
+    case(
+        "R4.12 a backfill does not show what the newest execution of a job read",
+        [
+            done(7, 2, table("d", "z"), of=[C], job="load", run_facets=period(-9000, -8000)),
+            done(8, 1, writes("d", {"z": ""}), job="load"),
+            TAGS_A,
+            done(1, 3, B, **fed({}, "load")),
+            done(2, 3, A),
+        ],
+        surface("#pii", OPEN),
+    ),
+    case(
+        "R4.12 a run that reads nothing names its own job: what another run of the job reads shows nothing",
+        [
+            begun(1, 3, B, job="load", **fed({}, "load")),
+            done(7, 1, writes("b", {"x": "c.k", "at": "c.k"}), of=[C], job="load"),
+            TAGS_A,
+            done(2, 3, A),
+        ],
+        surface("#pii", OPEN),
     ),
     case(
         "R4.12 the job of the run itself is followed through the inputs of the run",

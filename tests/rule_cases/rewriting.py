@@ -4,6 +4,7 @@ from tests.reference.world_events import Json, at, facet, run_event, uuid
 from tests.rule_cases.case import case, dropped, impact, unused, upstream
 from tests.rule_cases.events import LAKE, begun, change, changes, done, drop, rename, table, writes
 from tests.rule_cases.masking import clear_once, says
+from tests.rule_cases.selecting import DAY, LATER, selected
 
 CTAS, RTAS = "nb.atomic_create_table_as_select.b", "nb.atomic_replace_table_as_select.b"
 DYNAMIC = {"spark_properties": facet(properties={"spark.sql.sources.partitionOverwriteMode": "DYNAMIC"})}
@@ -225,6 +226,16 @@ CASES = [
         "a partition that any event names shows that OVERWRITE replaces a part",
         [says(3, 15, "OVERWRITE"), done(4, 16, of="b/day=1")],
         {"b.x": 10},
+    ),
+    clear_once(
+        "a reader whose condition names partitions shows that OVERWRITE replaces a part",
+        [says(3, 15, "OVERWRITE"), done(4, 16, of=[selected("b", DAY, "x")])],
+        {"b.x": 10},
+    ),
+    clear_once(
+        "a reader whose condition compares columns shows nothing about parts",
+        [says(3, 15, "OVERWRITE"), done(4, 16, of=[selected("b", LATER, "x")])],
+        {},
     ),
     clear_once("an OVERWRITE of one partition", [done(3, 15, changes("b/day=1", "OVERWRITE"))], {"b.x": 10}),
     clear_once(

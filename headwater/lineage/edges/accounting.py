@@ -98,28 +98,31 @@ def columns_of_lines(
     *,
     empty_counts: bool,
     proves: Callable[[SentEdge, int | None], bool],
+    settled: Set[str] = frozenset(),
 ) -> LineColumns:
     """Divide the columns that lines of lineage lead to into accounted, empty and unclear ones.
 
     lines: with the time of their event in microseconds, or None if they follow from SQL.
     keys: the key of each output column, by its name as sent.
     empty_counts: a column without inputs is made of no column. Lines from SQL always mean that.
-    proves: returns whether a line accounts for its column. A doubtful line only names it.
+    proves: returns whether a line accounts for its column. Another line from SQL only names it. The column of a line
+    from a doubtful name is not accounted for by other lines either, unless it is among `settled`.
     """
     fed: set[str] = set()
     empty: set[str] = set()
     unstated: set[str] = set()
+    doubted: set[str] = set()
     of_wholes: set[str] = set()  # made of a job, or of a dataset without a column
     for line, time_us in lines:
         if line.output is not None:
             if not proves(line, time_us):
-                unstated.add(keys[line.output])
+                (unstated if time_us is None else doubted).add(keys[line.output])
             elif not line.has_source:
                 (empty if empty_counts or time_us is None else unstated).add(keys[line.output])
             else:
                 (of_wholes if line.column is None else fed).add(keys[line.output])
-    accounted = (fed | empty) - of_wholes
-    return LineColumns(accounted, accounted - fed, (unstated | of_wholes) - accounted)
+    accounted = (fed | empty) - of_wholes - (doubted - settled)
+    return LineColumns(accounted, accounted - fed, (unstated | doubted | of_wholes) - accounted)
 
 
 def names_all(columns: Sequence[Path], fed: Iterable[str]) -> bool:

@@ -687,7 +687,13 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         # Each line has a source, as in most facets, so the lines need not be read once more.
         columns = LineColumns(keys.values(), frozenset(), frozenset())
     else:
-        columns = columns_of_lines(lines, keys, empty_counts=context.empty_counts, proves=context.proves)
+        columns = columns_of_lines(
+            lines,
+            keys,
+            empty_counts=context.empty_counts,
+            proves=context.proves,
+            settled=context.by_sql if context.doubtful else frozenset(),
+        )
     jobs = tuple(sorted({run.job if line.job == OWN_JOB else line.job for line, _ in lines if line.job}))
     unaccounted: tuple[str, ...] = ()
     if (
@@ -704,7 +710,8 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
             by_sql = _written_by_sql(output, proving, columns, context.sql, rules)
             more = _lines_of_sql(context, output, columns, by_sql)
             if by_sql or more:
-                unproven = frozenset() if by_sql else frozenset(id(line) for line, _ in more)
+                proven = _proven_columns(columns, by_sql) if by_sql and not context.doubtful else by_sql
+                unproven = frozenset(id(line) for line, _ in more if line.output not in proven)
                 asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()), unproven=unproven)
                 return _read(run, output, [*lines, *more], asked, rules)
     carries = bool(edges or columns.empty)
@@ -815,6 +822,18 @@ def _written_keys(output: Name, inferred: Inferred, rules: EdgeRules) -> frozens
     """Return the keys of the columns that SQL writes; empty if it may write more columns."""
     named = {line.output for line in inferred.columns if line.output is not None} if inferred.complete else ()
     return frozenset(rules.column_key(output, column) for column in named)
+
+
+def _proven_columns(columns: LineColumns, by_sql: Mapping[str, str]) -> set[str]:
+    """Return the columns, as the SQL names them, for which the SQL may account.
+
+    A struct that the lineage names without its sources may contain anything, so the SQL accounts for a column in it,
+    or around it, only if it accounts for the named column, too.
+    """
+    accounted = frozenset(columns.accounted)
+    missing = {name: key for name, key in by_sql.items() if not is_related(key, accounted)}
+    unclear = columns.unclear - set(missing.values())
+    return {name for name, key in missing.items() if not is_related(key, unclear)}
 
 
 def _lines_of_sql(

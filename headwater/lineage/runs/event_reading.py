@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
 from headwater.events.rows import content_rows
-from headwater.events.subset_condition import FILTERED, SUBSET, folder_columns
+from headwater.events.subset_condition import FILTERED, PARTS_READ, SUBSET, folder_columns
 from headwater.lineage.edges.accounting import fed_columns, lists_some_columns, names_all
 from headwater.lineage.edges.facet_contents import (
     Canonical,
@@ -325,7 +325,9 @@ class FactsReader:
         return structs.replace(use, lifecycle=None, previous=None) if ends else use
 
     def _as_read(self, use: DatasetUse, of: UsedDataset) -> DatasetUse:
-        """Record the columns that select rows (rule 4.11), and drop the schema of a metadata table (rule 11.4)."""
+        """Record what the condition of an input names (rules 4.11, 6.7); drop the schema of a metadata table (11.4)."""
+        if PARTS_READ in of.counted and not use.is_part:
+            use = structs.replace(use, is_part=True)
         filters = {each.removeprefix(FILTERED) for each in of.counted if each.startswith(FILTERED)}
         filters |= folder_columns(of.name) - folder_columns(use.name.name)
         if filters:

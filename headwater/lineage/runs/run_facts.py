@@ -40,7 +40,8 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     previous: the name before a RENAME, in canonical form.
     rows_confirmed: output statistics or a version prove that rows were written.
     version: the producer's version of the state of the dataset.
-    is_part: the rules for names removed a folder or pattern from the name, or the output has a `subset` facet.
+    is_part: the rules for names removed a folder or pattern from the name, the output has a `subset` facet, or that of
+    the input names partitions or locations.
     filters: columns of an input by which a `subset` facet or the folders of its name select rows (rule 4.11).
     metadata: columns of an input that is a metadata table under the name of its table (rule 11.4).
     """

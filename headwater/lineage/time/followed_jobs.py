@@ -1,6 +1,6 @@
 """Rule 4.12: follow jobs that lineage names as sources to the datasets that they read."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,42 +13,64 @@ class FollowedJobs(NamedTuple):
     """The datasets that feed edge sets through jobs.
 
     through: by edge set, the datasets that its source jobs read; unfollowed: edge sets with a source job for which no
-    event reports a dataset that it reads.
+    newest execution reports a dataset that it reads, or whose own job is a source and whose run reports none.
     """
 
     through: dict[int, frozenset[Name]]
     unfollowed: frozenset[int]
 
 
-def followed_jobs(graph: Graph, key_as_sent: Callable[[Name], Name], name_of: Callable[[Name], Name]) -> FollowedJobs:
+def followed_jobs(
+    graph: Graph,
+    is_newest: Callable[[int], bool],
+    key_as_sent: Callable[[Name], Name],
+    name_of: Callable[[Name], Name],
+) -> FollowedJobs:
     """Follow the source jobs of all edge sets, also through other jobs.
 
+    is_newest: tells whether an edge set is of the newest execution of its job and output, or a declaration in force.
     key_as_sent: returns the key of a job from its name as sent; name_of: returns the name of a job from its key, which
     may be the id of an artifact.
     """
     if not graph.fed_by_jobs:  # no edge set has a job as a source
         return FollowedJobs({}, frozenset())
-    jobs = _Jobs(graph, key_as_sent, name_of)
+    jobs = _Jobs(graph, graph.of_job, key_as_sent, name_of)
+    newest = {key: set(filter(is_newest, numbers)) for key, numbers in graph.of_job.items()}
+    newest_jobs = _Jobs(graph, newest, key_as_sent, name_of)
     through: dict[int, frozenset[Name]] = {}
     unfollowed = set()
     for number in graph.fed_by_jobs:
-        every = jobs.behind(map(key_as_sent, graph.sets[number][1].jobs))
+        job_output, lineage = graph.sets[number]
+        sources = set(map(key_as_sent, lineage.jobs))
+        every = jobs.behind(sources)
         found = frozenset().union(*map(jobs.reads, every))
         if found:
             through[number] = found
-        if not all(map(jobs.leads_to_a_dataset, every)):
+        own = {job_output.job, name_of(job_output.job)} & sources
+        reads_itself = bool(lineage.reads) or any(map(jobs.is_fed, own))
+        if (own and not reads_itself) or not all(map(newest_jobs.leads_to_a_dataset, every)):
             unfollowed.add(number)
     return FollowedJobs(through, frozenset(unfollowed))
 
 
 class _Jobs:
-    """The datasets that jobs read in all their executions: rows that an older execution wrote may still be there."""
+    """The datasets that jobs read in some edge sets of theirs.
 
-    def __init__(self, graph: Graph, key_as_sent: Callable[[Name], Name], name_of: Callable[[Name], Name]):
+    All executions count for what a job reads, because rows that an older one wrote may still be there. That a job
+    reports what it reads follows from its newest executions only: an older one shows nothing about these.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        of_job: Mapping[Name, Set[int]],
+        key_as_sent: Callable[[Name], Name],
+        name_of: Callable[[Name], Name],
+    ):
         self._graph = graph
         self._key_as_sent = key_as_sent
         self._numbers: dict[Name, set[int]] = {}
-        for key, numbers in graph.of_job.items():
+        for key, numbers in of_job.items():
             if any(graph.sets[number][0].has_job for number in numbers):
                 for name in {key, name_of(key)}:
                     self._numbers.setdefault(name, set()).update(numbers)
@@ -83,6 +105,10 @@ class _Jobs:
     def leads_to_a_dataset(self, job: Name) -> bool:
         """Tell whether a job, or one that feeds it, reads a dataset."""
         return any(map(self.reads, self.behind([job])))
+
+    def is_fed(self, job: Name) -> bool:
+        """Tell whether an event reports a dataset that feeds a job (rule 4.13)."""
+        return any(feed.datasets for feed in self._feeds.get(job, ()))
 
     def _of(self, job: Name) -> set[int]:
         return self._numbers.get(job, set())

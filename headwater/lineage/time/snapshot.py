@@ -108,7 +108,8 @@ class Snapshot(ABC):
                 graph, lambda number: any(m[number] for m in self._masks), self.columns, self.job
             )
             graph.explained_by_job, graph.accounted_by_job = declared
-            graph.follow(*followed_jobs(graph, self._key_as_sent, self.job))
+            latest = self._masks[1]
+            graph.follow(*followed_jobs(graph, lambda number: bool(latest[number]), self._key_as_sent, self.job))
             self._counted = CountedEdges(
                 *masks,
                 lifetimes.hidden,

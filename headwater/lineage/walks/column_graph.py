@@ -47,7 +47,7 @@ class Graph:
     dataset; attempts_at: those that write it.
     named: by node, the edge sets that name the column without an edge in this graph.
     fed_by_jobs: edge sets that name jobs as sources (rule 4.12). `follow` sets two attributes for them: through, the
-    datasets that these jobs read, and unfollowed, the edge sets with a job whose datasets no event reports.
+    datasets that these jobs read, and unfollowed, the edge sets with a job whose newest executions report no dataset.
     """
 
     def __init__(self) -> None:

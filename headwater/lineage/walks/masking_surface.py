@@ -236,7 +236,7 @@ class _Unknown:
         for number in sorted(self._counted.attempted.intersection(graph.attempts_reading(dataset))):
             written = graph.sets[number][1].output
             if written is not None and graph.may_have_written(number, dataset):
-                self._add_all(graph.dataset(written) or 0, number)
+                self._add_attempted(graph.dataset(written) or 0, number)
 
     def _take_unfollowed(self) -> None:
         """Add the columns that a job feeds if no event reports a dataset that the job reads (rule 8.2 g)."""
@@ -247,7 +247,10 @@ class _Unknown:
             counts = number in self._counted.attempted if lineage.attempt else self._counted.says(number)
             if output is None or not counts:
                 continue
-            if lineage.attempt or not lineage.carries:
+            if lineage.attempt:
+                self._add_attempted(output, number)
+                continue
+            if not lineage.carries:
                 self._add_all(output, number)
                 continue
             self._add(output, self._unmentioned(output), number)
@@ -258,6 +261,16 @@ class _Unknown:
         """Add all columns of an output that is opaquely written, or None if no column is known."""
         self._add(output, self._columns(output) or (None,), number)
         self._go_on_from(output, self._graph.nodes_of(output))
+
+    def _add_attempted(self, output: int, number: int) -> None:
+        """Add all columns of the output of a run that did not complete, and those that its lineage names."""
+        self._add_all(output, number)
+        if self._columns(output):
+            lineage = self._graph.sets[number][1]
+            targets = (edge.target for edge in lineage.edges if edge.target is not None)
+            mentioned = (key for each in lineage.mentions if each.dataset == lineage.output for key in each.columns)
+            named = {*targets, *mentioned, *lineage.bare, *lineage.unaccounted}
+            self._add(output, sorted(named - {ALL_COLUMNS}), number)
 
     def _columns(self, dataset: int) -> Sequence[str]:
         """Return the columns of a dataset, or none if no event lists any.

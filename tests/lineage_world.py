@@ -132,10 +132,10 @@ class LineageWorld:
         return self.counted.lifetimes.newest(Name(*column[:2])) is not None
 
     def _starts(self, column: Column) -> set[int]:
-        """Return where a question about a column begins: in the newest generation that lived, and in what is nested."""
-        number = self.counted.lifetimes.newest(Name(*column[:2]))
-        assert number is not None, f"{column} is not in the graph, which has {self.graph.names}"
-        return self.counted.nesting.whole({self._node_in(number, column[2] or "")})
+        """Return where a question about a column begins, and what is nested in it."""
+        numbers = self.counted.lifetimes.starts(Name(*column[:2]))
+        assert numbers, f"{column} is not in the graph, which has {self.graph.names}"
+        return self.counted.nesting.whole({self._node_in(number, column[2] or "") for number in numbers})
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
         """Return the masking surface behind columns; a column None means a dataset of unknown columns."""

@@ -119,7 +119,7 @@ class ContractReader:
     def _written_columns(self, name: Name) -> list[str]:
         """Return the columns that runs write, for a dataset without a reported schema."""
         graph, counted = self._view.snapshot.graph, self._view.counted
-        number = counted.lifetimes.newest(name)
+        number = counted.lifetimes.newest_with_lineage(name)
         nodes = graph.nodes_of(number) if number is not None else ()
         return sorted(key for node in nodes if (key := graph.columns[node].key) and _is_written(graph, counted, node))
 

@@ -66,7 +66,7 @@ class ContractLineage:
 
     def influences(self, dataset: Name) -> list[ContractSource]:
         """Return the columns that filter, join, group or sort all rows of a dataset."""
-        number = self._counted.lifetimes.newest(dataset)
+        number = self._counted.lifetimes.newest_with_lineage(dataset)
         steps = self._steps_into(number) if number is not None else {}
         found = []
         for line, how in sorted(steps.items(), key=str):
@@ -100,7 +100,7 @@ class ContractLineage:
 
     def writers(self, dataset: Name) -> list[ContractWriter]:
         """Return the jobs that currently write a dataset."""
-        number, found = self._counted.lifetimes.newest(dataset), dict[Name, bool]()
+        number, found = self._counted.lifetimes.newest_with_lineage(dataset), dict[Name, bool]()
         for each in sorted(self._graph.fed_by.get(number, ())) if number is not None else ():
             output, lineage = self._graph.sets[each]
             if output.has_job and self._counted.says(each):
@@ -122,7 +122,7 @@ class ContractLineage:
         """
         ancestors = self._ancestors(dataset)
         near = {dataset, *(self._graph.names[number].plain for number in ancestors)}
-        if any(map(self._is_fed_by_a_job, (self._counted.lifetimes.newest(dataset), *ancestors))):
+        if any(map(self._is_fed_by_a_job, (self._counted.lifetimes.newest_with_lineage(dataset), *ancestors))):
             near.update(self._tags)
         return sorted({key for name in near for key in self._tags.get(name, ())})
 
@@ -136,11 +136,11 @@ class ContractLineage:
         Columns that have the tag themselves are omitted: their facts already contain the tag, and a contract promises
         both separately.
         """
-        number, found = self._counted.lifetimes.newest(dataset), defaultdict[str, list[ContractExposure]](list)
+        starts, found = self._counted.lifetimes.starts(dataset), defaultdict[str, list[ContractExposure]](list)
         for tag in tags:
             surface = self._surface(tag)
             for each in surface.columns if surface else ():
-                if each.dataset == number and each.key is not None and not each.tagged and surface is not None:
+                if each.dataset in starts and each.key is not None and not each.tagged and surface is not None:
                     since = self._since_exposed(each, surface, tag)
                     found[each.key].append(ContractExposure(tag, each.exposure, since))
         return found
@@ -252,7 +252,7 @@ class ContractLineage:
         return found
 
     def _ancestors(self, dataset: Name) -> list[int]:
-        start = self._counted.lifetimes.newest(dataset)
+        start = self._counted.lifetimes.newest_with_lineage(dataset)
         found, todo = dict[int, None](), [start] if start is not None else []
         for number in todo:  # grows during the loop
             for each in self._links.neighbours(number, forward=False):

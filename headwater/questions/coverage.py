@@ -63,7 +63,7 @@ def coverage(
 
 
 def _feeding(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[OutputLineage]:
-    number = counted.lifetimes.newest(name)
+    number = counted.lifetimes.newest_with_lineage(name)
     fed_by = snapshot.graph.fed_by.get(number, set()) if number is not None else set()
     return [snapshot.graph.sets[each][1] for each in fed_by if counted.says(each)]
 

@@ -19,7 +19,7 @@ def why(snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, coun
     source, output = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
     column = None if start.column is None else find_column(snapshot, source, start.column)
     target = None if end.column is None else find_column(snapshot, output, end.column)
-    number = counted.lifetimes.newest(output)
+    number = counted.lifetimes.newest_with_lineage(output)
     counts = counted.of_any().live
     fed_by = sorted(snapshot.graph.fed_by.get(number, ())) if number is not None else []
     items = []

@@ -148,7 +148,7 @@ class HealthReader:
 
         seen: numbers of datasets to skip, extended by this call. Without it, at most `MAX_DATASETS` are visited.
         """
-        start = self._counted.lifetimes.newest(dataset)
+        start = self._counted.lifetimes.newest_with_lineage(dataset)
         most = MAX_DATASETS if seen is None else None
         seen = set() if seen is None else seen
         if start is None:

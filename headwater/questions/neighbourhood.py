@@ -22,7 +22,7 @@ from headwater.questions.answers.picture_answers import (
     TableEdge,
 )
 from headwater.questions.conversions import shown_column, shown_transformation
-from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_of
+from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
 
 class Feed(NamedTuple):
@@ -106,7 +106,7 @@ def neighbourhood(
     """
     dataset = find_dataset(snapshot, rules, asked, in_events=True)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
-    number = counted.lifetimes.newest(dataset)
+    number = counted.lifetimes.newest_with_lineage(dataset)
     links = TableLinks(snapshot, counted, hides if key is None else nothing_hidden)
     if number is None:
         found = _Found({}, [], truncated=False)
@@ -114,7 +114,7 @@ def neighbourhood(
         found = _tables_around(links, number, reach)
     else:
         found = _columns_around(
-            snapshot, links, number, nodes_of(snapshot, counted, dataset, key), counted, mode=mode, reach=reach
+            snapshot, links, number, nodes_in(snapshot, counted, number, key), counted, mode=mode, reach=reach
         )
     order = sorted(found.distances, key=lambda each: (found.distances[each], snapshot.graph.names[each]))
     place = {each: at for at, each in enumerate(order)}

@@ -103,9 +103,9 @@ def _stops(
     The requested dataset may have no known columns. It counts as a whole unless one of its columns is in `reached`.
     """
     names = snapshot.graph.names
-    start = counted.lifetimes.newest(asked)
-    begun = [] if start is None else [start, *counted.lifetimes.moved_on(start, forward=forward)]
-    datasets: dict[int, set[str]] = {each: set() for each in begun}
+    starts = counted.lifetimes.starts(asked)
+    moved = [each for start in starts for each in counted.lifetimes.moved_on(start, forward=forward)]
+    datasets: dict[int, set[str]] = {each: set() for each in (*starts, *moved)}
     for node in reached:
         column = snapshot.graph.columns[node]
         datasets.setdefault(column.dataset, set()).add(column.key or "")

@@ -270,10 +270,10 @@ def _unqualified(dataset: Name, column: str) -> str:
 def nodes_of(snapshot: Snapshot, counted: CountedEdges, dataset: Name, key: str | None) -> list[int]:
     """Return the nodes of a column and its nested columns; with None, of all columns of a dataset.
 
-    Uses the newest generation that lived, so that questions about a dropped dataset have an answer.
+    Begins at the newest generation that lived, so that questions about a dropped dataset have an answer, and at an
+    earlier one if only attempts mention the newest one (rule 7.3).
     """
-    number = counted.lifetimes.newest(dataset)
-    return [] if number is None else nodes_in(snapshot, counted, number, key)
+    return [node for number in counted.lifetimes.starts(dataset) for node in nodes_in(snapshot, counted, number, key)]
 
 
 def nodes_in(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> list[int]:

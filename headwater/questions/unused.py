@@ -131,7 +131,7 @@ def dataset_verdicts(
     locations = (dataset, *snapshot.naming.moved.others_now(dataset))
     ever_read = any(map(snapshot.was_read, locations))
     removed_before = removed_day(snapshot)
-    subject = VerdictSubject(numbers, newest, columns, consumers, ever_read, strict, removed_before)
+    subject = VerdictSubject(numbers, newest, columns, consumers, ever_read, strict, removed_before, locations)
     return column_verdicts(snapshot.graph, subject, counted)
 
 
@@ -316,7 +316,7 @@ def _display_jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]
 def _caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:
     """Return the limits of proofs by reported lineage."""
     found = ["Readers that report no lineage (ad-hoc queries, BI tools) are unknown; declare them as consumers."]
-    number = counted.lifetimes.newest(dataset)
+    number = counted.lifetimes.newest_with_lineage(dataset)
     writers = snapshot.graph.fed_by.get(number, ()) if number is not None else ()
     if not any(map(counted.says, writers)):
         found.append("No reported job writes this dataset, so its origin is unknown.")

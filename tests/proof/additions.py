@@ -1,6 +1,7 @@
 """Operators that change or add events in ways that must not hide what was there before."""
 
 import copy
+import json
 import uuid as uuids
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -43,10 +44,16 @@ CATALOG = "hive://catalog"
 
 
 def write_partition(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Replace the name of an output by that of one of its partitions."""
+    """Replace the name of an output by that of one of its partitions.
+
+    Mentions that bind their name to a location stay out: with another name they would bind that one.
+    """
     found = [place for place in places(events, "outputs") if is_path(place.name) and "=" not in place.name[1]]
     found = [place for place in found if not is_own_table(place.name[1]) and "." not in place.name[1]]
     found = [place for place in found if changes_nothing(place.named)]  # that would be about the partition alone
+    meant = bound_names(events)
+    bound = {meant(each.name) for each in places(events, "outputs") if _gives_location(each.named)}
+    found = [place for place in found if meant(place.name) not in bound]
     if not found:
         return None
     place = chance.choice(found)
@@ -63,8 +70,9 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
 
     Two kinds of moments are left out. If the events of one run lie on both sides, lineage of the table that a newer
     event replaced counts again at the old location: more is reported, not less. And who writes without a list accounts
-    for the columns that are known of the location (rule 4.9): those that only lists of the new location have are not
-    the old one's.
+    for the columns that are known of the location (rule 4.9): those that only lists of one location have are not the
+    other one's, and neither are columns nested in a struct (10.11). Two more worlds are left out: SQL that may mean
+    the table by the end of its location means another one after the move, and so does a name that is a location.
     """
     mentions: dict[Name, set[int]] = {}
     for place in places(events, "inputs", "outputs"):
@@ -83,9 +91,9 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
     moments = [
         each
         for each in sorted(mentions[old])[1:]
-        if not _splits_lineage(events, old, each) and not _lists_more(events, old, each)
+        if not _splits_lineage(events, old, each) and not _lists_differ(events, old, each)
     ]
-    if not moments:
+    if not moments or _is_one_of_several_in_sql(events, old):
         return None
     begin_us = chance.choice(moments)
 
@@ -166,7 +174,11 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def append_create(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Append a CREATE of a table by another job, as Spark's listener reports it for each append to a path."""
+    """Append a CREATE of a table by another job, as Spark's listener reports it for each append to a path.
+
+    The other job is no writer of a column that nothing but readers name while every writer tells what it writes: where
+    such a column comes from is unknown, and what writes it is the answer (rule 8.2).
+    """
     found = [place for place in places(events, "outputs") if not is_own_table(place.name[1])]
     ended, bound = ended_names(events), bound_names(events)
     found = [place for place in found if changes_nothing(place.named) and bound(place.name) not in ended]
@@ -174,7 +186,7 @@ def append_create(events: Sequence[Json], chance: Random) -> Mutation | None:
         return None
     place = chance.choice(found)
     columns = [each["name"] for each in (place.facets.get("schema") or {}).get("fields") or []]
-    kept = chance.choice(columns) if columns else "id"
+    kept = chance.choice(columns) if columns else "own" if _only_readers_name(events, bound(place.name), "id") else "id"
     change = facet(lifecycleStateChange="CREATE")
     facets: dict[str, Any] = {"schema": schema([kept]), "lifecycleStateChange": change}
     origin, inputs = (place.name[0], place.name[1] + "_other"), []
@@ -206,10 +218,13 @@ def _splits_lineage(events: Sequence[Json], name: Name, begin_us: int) -> bool:
     return any(len(each) > 1 for each in sides.values())
 
 
-def _lists_more(events: Sequence[Json], name: Name, begin_us: int) -> bool:
-    """Tell whether lists from a moment on have columns that no earlier one has, and an earlier writer gives no list."""
+def _lists_differ(events: Sequence[Json], name: Name, begin_us: int) -> bool:
+    """Tell whether lists on one side of a moment have columns that no list on the other side has, and that matters.
+
+    They matter if a writer on that other side gives no list, or, of columns that are listed before, if they are nested.
+    """
     before, after = set[str](), set[str]()
-    lists_none = False
+    silent = {False: False, True: False}
     for index, event in enumerate(events):
         is_after = "dataset" not in event and time_of(events, index) >= begin_us
         for role in ("inputs", "outputs", "dataset"):
@@ -220,8 +235,50 @@ def _lists_more(events: Sequence[Json], name: Name, begin_us: int) -> bool:
                 fields = (facets_of(named).get("schema") or {}).get("fields") or []
                 columns = {folded_column(".".join(path)) for path in schema_paths(fields)}
                 (after if is_after else before).update(columns)
-                lists_none = lists_none or (role == "outputs" and not is_after and not columns)
-    return lists_none and not after <= before
+                silent[is_after] = silent[is_after] or (role == "outputs" and not columns)
+    less = before - after
+    return bool(silent[False] and after - before) or bool(less and silent[True]) or any("." in each for each in less)
+
+
+def _is_one_of_several_in_sql(events: Sequence[Json], name: Name) -> bool:
+    """Tell whether SQL of a run names a dataset by the end of its location, and the run mentions another such one."""
+    end = _end(name)
+    for event in events:
+        names = {canonical_form(each["namespace"], each["name"]) for each in _mentioned(event)}
+        query = (facets_of(event.get("job") or {}).get("sql") or {}).get("query") or ""
+        if "run" in event and name in names and end in query.casefold():
+            runs = [events[n] for n in same_run(events, events.index(event))]
+            every = {(each["namespace"], each["name"]) for one in runs for each in _mentioned(one)}
+            if any(_end(each) == end and canonical_form(*each) != name for each in every):
+                return True
+    return False
+
+
+def _mentioned(event: Json) -> list[Json]:
+    return [*(event.get("inputs") or []), *(event.get("outputs") or [])]
+
+
+def _end(name: Name) -> str:
+    """Return the last part of the name of a table, or of its folder."""
+    return name[1].replace(".", "/").rpartition("/")[2].casefold()
+
+
+def _only_readers_name(events: Sequence[Json], name: Name, column: str) -> bool:
+    """Tell whether events name a column of a dataset, or one like it, of which each writer tells that it writes others.
+
+    A writer tells it by a list or by SQL.
+    """
+    bound, told = bound_names(events), dict[str, bool]()
+    for place in places(events, "outputs"):
+        if bound(place.name) == name:
+            event, run = events[place.event], _run_of(events[place.event]["run"])
+            fields = (place.facets.get("schema") or {}).get("fields") or []
+            if column in {folded_column(each["name"]) for each in fields}:
+                return False
+            if column in map(folded_column, place.column_lineage.get("fields") or {}):
+                return False
+            told[run] = told.get(run, False) or bool(fields or facets_of(event["job"]).get("sql"))
+    return all(told.values()) and f'"{column}"' in json.dumps(events).casefold()
 
 
 def _listed_names(events: Sequence[Json], bound: Callable[[Name], Name], name: Name) -> set[str]:
@@ -230,6 +287,12 @@ def _listed_names(events: Sequence[Json], bound: Callable[[Name], Name], name: N
         place.facets.get("schema") or {} for place in places(events, "inputs", "outputs") if bound(place.name) == name
     ]
     return {".".join(path) for each in told for path in schema_paths(each.get("fields") or [])}
+
+
+def _gives_location(named: Json) -> bool:
+    """Tell whether a mention binds its name to a location."""
+    links = (facets_of(named).get("symlinks") or {}).get("identifiers") or []
+    return any(each.get("type") == "LOCATION" for each in links)
 
 
 def _link(named: Json, catalog: Name) -> None:
@@ -245,7 +308,8 @@ def _rename(value: Any, old: Name, new: Name) -> None:
     if isinstance(value, dict):
         named = value.get("namespace"), value.get("name")
         if all(isinstance(part, str) for part in named) and canonical_form(*map(str, named)) == old:
-            value["name"] = new[1]
+            name = value["name"]
+            value["name"] = name.replace(old[1], new[1], 1) if old[1] in name else new[1]  # with the folders behind it
         value = list(value.values())
     for each in value if isinstance(value, list) else ():
         _rename(each, old, new)
@@ -278,6 +342,11 @@ def _period(time: str, *, days: int) -> Json:
     except ValueError:
         day = datetime(2026, 3, 1, tzinfo=UTC)
     return facet(nominalStartTime=f"{day:%Y-%m-%d}T00:00:00Z", nominalEndTime=f"{day:%Y-%m-%d}T23:59:59Z")
+
+
+def _run_of(run: Json) -> str:
+    run_id: str = run["runId"]
+    return run_id.lower()
 
 
 def _run_id(chance: Random) -> str:

@@ -29,6 +29,11 @@ class Attempt:
     """It reports what feeds jobs, without an output."""
 
     @property
+    def is_disputed(self) -> bool:
+        """Whether its events report different things of its output."""
+        return self.writing is not None and self.writing.output in self.account.content.disputed
+
+    @property
     def used(self) -> set[Dataset]:
         """What it reads and may use in any way."""
         return self.own_used | self.through
@@ -78,7 +83,8 @@ class Attempts:
         """The datasets that attempts read and write, whether these leave something open or not."""
         written = [each.writing for each in self.every if each.writing]
         read = {dataset for account in self.accounts for dataset in account.content.inputs | account.feeding}
-        return read.union(*(each.reads for each in written), (each.output for each in written))
+        older = [each.account.content.older.get(each.writing.output, set()) for each in self.every if each.writing]
+        return read.union(*older, *(each.reads for each in written), (each.output for each in written))
 
     def _of(self, account: Account) -> Iterator[Attempt]:
         if not account.writings and account.content.inputs:
@@ -89,7 +95,8 @@ class Attempts:
         covered = set[Dataset]().union(*(each.covered for each in below))
         for writing in account.writings:
             made = any(each.carries(writing.output) for each in below)
-            reads, followed = writing.reads | writing.opaque, self.lineage.opacity.followed(writing)
+            older = account.content.older.get(writing.output, set())
+            reads, followed = writing.reads | writing.opaque | older, self.lineage.opacity.followed(writing)
             used, sources = reads - covered, reads - (covered if made else set())
             yield Attempt(account, writing, used, sources, followed.datasets, not followed.is_complete)
 
@@ -97,11 +104,13 @@ class Attempts:
         run = attempt.account.run
         assert run
         fed = attempt.account.content.fed if attempt.is_feeding else None
-        return run.job_key, run.state, fed, proven(self.lineage, attempt.account, attempt.writing)
+        own = proven(self.lineage, attempt.account, attempt.writing)
+        older = attempt.account.content.older.get(attempt.writing.output, set()) if attempt.writing else ()
+        return run.job_key, run.state, fed, own, attempt.is_disputed, frozenset(older)
 
     def _is_proven(self, attempt: Attempt) -> bool:
         """Tell whether what counts of the job and output reports the same, and other runs explain no more of it."""
-        if attempt.writing is None:
+        if attempt.writing is None or attempt.is_disputed:
             return False
         lineage, own = self.lineage, proven(self.lineage, attempt.account, attempt.writing)
         job = attempt.account.run.job_key if attempt.account.run else None

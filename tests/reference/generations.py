@@ -121,13 +121,18 @@ class Generations:
         places = [name, *self.names.others(name, now=True)]
         return {each for place in places for each in self.of_location(place)}
 
-    def asked(self, name: Name, known: set[Dataset]) -> Dataset:
-        """Return the newest generation of a name that lived, of which something is known if possible."""
+    def asked(self, name: Name, known: set[Dataset], proven: set[Dataset]) -> list[Dataset]:
+        """Return the newest generation of a name that lived, of which something is known if possible.
+
+        If no run that counts knows anything of it, the newest one comes with it of which one does.
+        """
         places = [name, *self.names.others(name, now=True)]
         every = [each for place in places for each in self.meant_back(place)]
         lived = [each for each in every if self.has_lived(each)]
         told = [dataset for dataset in lived if dataset in known]
-        return (told or [each for each in every if each in known] or lived or [(*name, "")])[0]
+        first = (told or [each for each in every if each in known] or lived or [(*name, "")])[0]
+        others = [dataset for dataset in told if dataset in proven]
+        return [first] if first in proven or not others else [first, others[0]]
 
     @cached_property
     def moves(self) -> set[tuple[Dataset, Dataset]]:

@@ -87,9 +87,10 @@ def tagged(lineage: Reference, tag: str) -> set[Node]:
 
 def asked_columns(lineage: Reference, namespace: str, name: str, column: str) -> tuple[set[Node], Nesting]:
     """Return the asked column and what is nested in it, where a question about a name begins."""
-    asked = lineage.node(lineage.generations.asked((namespace, name), lineage.related), column)
-    nesting = lineage.nesting_with([asked])
-    return nesting.about(asked), nesting
+    begins = lineage.generations.asked((namespace, name), lineage.related, lineage.proven)
+    asked = [lineage.node(dataset, column) for dataset in begins]
+    nesting = lineage.nesting_with(asked)
+    return {node for each in asked for node in nesting.about(each)}, nesting
 
 
 def _all_meant(lineage: Reference, named: Facets, event: Delivered) -> set[Dataset]:

@@ -367,8 +367,13 @@ class Reference:
     @cached_property
     def related(self) -> set[Dataset]:
         """The generations that were written, written from, or only read, if only by a run that did not complete."""
+        return self.proven | self.attempts.mentioned
+
+    @cached_property
+    def proven(self) -> set[Dataset]:
+        """The same without what only runs mention that did not complete."""
         every = self.observed + self.every_declared
-        return self.mentioned.union(each for writing in every for each in (writing.output, *writing.reads))
+        return self._counting.union(each for writing in every for each in (writing.output, *writing.reads))
 
     @cached_property
     def every_edge(self) -> set[ColumnEdge]:
@@ -425,11 +430,14 @@ class Reference:
     @cached_property
     def mentioned(self) -> set[Dataset]:
         """The generations that lineage mentions, be it as what a run only reads."""
+        return self._counting | self.attempts.mentioned
+
+    @cached_property
+    def _counting(self) -> set[Dataset]:
         counting = [*self.observed, *self.every_declared]
         found = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
         found |= {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
-        found |= {dataset for each in [*self.working, *self.declarations] for dataset in each.feeding}
-        return found | self.attempts.mentioned
+        return found | {dataset for each in [*self.working, *self.declarations] for dataset in each.feeding}
 
     def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
         """Return to where names of a generation moved on later, or (backward) where they were before."""

@@ -156,11 +156,15 @@ class Verdicts:
         return "collected" if self.strict and self.collects(name) else ""
 
     def _is_read(self, name: Name) -> bool:
-        """Tell whether a run ever read the dataset, in any generation, to write another."""
+        """Tell whether a run ever read the dataset, in any generation, to write another: of a name that moved, now."""
+        others = self.lineage.names.others(name, now=True)
         writings = self.lineage.observed + self.lineage.every_declared
-        names = {name, *self.lineage.names.others(name, now=True)}
+        if others:
+            now = [each for _, each in self.makers if self.lineage.generations.newest(name) in each.reads]
+            writings = [*now, *(each for _, each in self.readers)]
+        names = {name, *others}
         return any(
-            any(source[:2] in names and source[:2] != each.output[:2] for source in each.reads) for each in writings
+            any(source[:2] in names for source in each.reads) and each.output[:2] not in names for each in writings
         )
 
     def _newest_that_only_read(self, *, is_streaming: bool) -> list[Account]:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tests.reference.gaps import Nested, is_near, left_out
@@ -59,6 +60,10 @@ class Content:
     job: str = ""
     fed: frozenset[Fed] = frozenset()
     """What feeds jobs."""
+    older: dict[Dataset, set[Dataset]] = field(default_factory=dict)
+    """By output the sources in `columnLineage` that does not count, as a newer event or an entry replaces it."""
+    disputed: set[Dataset] = field(default_factory=set)
+    """The outputs of which two events report different things."""
 
     @property
     def own_fed(self) -> set[Dataset]:
@@ -123,6 +128,8 @@ class Writing:
     """Columns that its lineage names, whether an edge has them or not."""
     jobs: set[tuple[str, str]] = field(default_factory=set)
     """Keys of the jobs that feed it in place of a dataset."""
+    follows_sql: bool = False
+    """Whether edges to its columns follow from SQL that accounts for none of them."""
 
     @property
     def content(self) -> object:
@@ -143,7 +150,7 @@ class Writing:
 
     @property
     def carries(self) -> bool:
-        return bool(self.edges or self.whole or self.empty)
+        return bool(self.own_edges or self.empty or self.follows_sql)
 
     @property
     def fed_or_empty(self) -> set[str]:
@@ -205,9 +212,31 @@ class Reader:
             output: self._mentions(output, said.get(output, []), entries.get(output), run)
             for output in said.keys() | entries.keys()
         }
+        older = {output: self._older(each, run, is_explicit=output in entries) for output, each in said.items()}
+        queries = {query for event in events if (query := self._query(event))} if run else set()
+        disputed = {
+            output
+            for output, each in said.items()
+            if len(queries) > 1 or _is_disputed(each) or (output in entries and "columnLineage" in outputs[output])
+        }
         selecting = selecting if inputs else set()
         job = (run.events if run else [*events])[-1].event.get("job", {}).get("name", "")
-        return Content(inputs, outputs, entries, inferred, listed, parts, selecting, mentions, job, fed)
+        return Content(
+            inputs, outputs, entries, inferred, listed, parts, selecting, mentions, job, fed, older, disputed
+        )
+
+    def _older(self, said: list[tuple[Facets, Delivered]], run: Run | None, *, is_explicit: bool) -> set[Dataset]:
+        """Return the sources in the `columnLineage` of events that newer ones replace, or entries of facets."""
+        newest = {} if is_explicit else merged(said).get("columnLineage", ({}, None))[0]
+        told = [(facets["columnLineage"], event) for facets, event in said if _has_lineage(facets)]
+        replaced = [(step, event) for facet, event in told if facet != newest for step in _steps(facet)]
+        return {source for step, event in replaced if (source := self._source(step, event, run))}
+
+    def _query(self, event: Delivered) -> str | None:
+        """Return the SQL of an event, unless its outputs need none."""
+        sql = event.facets("job").get("sql") or {}
+        query: str | None = sql.get("query")
+        return None if self._says_all_itself(event) else query
 
     def _fed(
         self, lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]], run: Run | None
@@ -312,15 +341,7 @@ class Reader:
         own_jobs = {each.source_job for each in content.fed if each.is_own and each.source_job}
         made = [Writing(output, time_us, inputs=content.inputs, jobs={*own_jobs}) for output in outputs]
         for writing in made:
-            facets = content.outputs.get(writing.output, {})
-            if writing.output in content.entries:
-                self._read_entries(writing, content.entries[writing.output], run)
-            elif "columnLineage" in facets:
-                facet, event = facets["columnLineage"]
-                said = content.inferred if content.inferred and content.inferred.target == writing.output else None
-                steps = [each for each in _steps(facet) if each.get("field")]
-                reading = Reading(content.listed, said, any(map(_is_stated, steps)))
-                self._read_column_lineage(writing, facet, (event, run, reading))
+            self._read_lineage(writing, content, run)
         declares = producer.startswith("urn:headwater:declare")
         reads = bool(content.inputs or content.fed) or any(
             each.column_sources or each.bare or each.jobs for each in made
@@ -329,6 +350,11 @@ class Reader:
             if writing.output not in content.entries:
                 self._account_for_empty(writing, content.inferred, empty_counts=declares or not reads)
         sources = set[Dataset]().union(*((each.column_sources | each.bare) - each.doubtful for each in made))
+        for writing in made:
+            is_whole = declares and writing.output not in content.entries
+            if reads and writing.whole and not writing.carries and not is_whole:
+                self._find_left_out(writing, content, started_us, producer)
+                writing.left_out = writing.left_out if writing.carries else set()
         for writing in made:
             others = sources - {writing.output}
             self._find_sources(writing, content, others, is_alone=len(outputs) == 1)
@@ -347,6 +373,18 @@ class Reader:
             self._select(writing, content)
             writing.mentions = content.mentions.get(writing.output, set())
         return made
+
+    def _read_lineage(self, writing: Writing, content: Content, run: Run | None) -> None:
+        """Read the lineage facet of an output, else its columnLineage facet."""
+        facets = content.outputs.get(writing.output, {})
+        if writing.output in content.entries:
+            self._read_entries(writing, content.entries[writing.output], run)
+        elif "columnLineage" in facets:
+            facet, event = facets["columnLineage"]
+            said = content.inferred if content.inferred and content.inferred.target == writing.output else None
+            steps = [each for each in _steps(facet) if each.get("field")]
+            reading = Reading(content.listed, said, any(map(_is_stated, steps)))
+            self._read_column_lineage(writing, facet, (event, run, reading))
 
     def _find_sources(self, writing: Writing, content: Content, sources: set[Dataset], *, is_alone: bool) -> None:
         """Find what an output is made of, opaquely or not; sources: those of the whole run's lineage."""
@@ -597,6 +635,7 @@ def _take_all(writing: Writing, statement: Statement) -> None:
 def _take_unproven(writing: Writing, statement: Statement) -> None:
     """Take all edges of the SQL, which account for nothing."""
     _take_unproven_columns(writing, statement, set(statement.named))
+    writing.follows_sql = bool(statement.columns)
     _take_whole(writing, statement)
 
 
@@ -630,6 +669,16 @@ def _steps(facets: Facets) -> list[Facets]:
 
 def _has_lineage(facets: Facets) -> bool:
     return "columnLineage" in merged([(facets, None)])  # type: ignore[list-item]
+
+
+def _is_disputed(said: list[tuple[Facets, Delivered]]) -> bool:
+    """Tell whether an event takes back or changes the lineage or the list of an output that one before it reports."""
+    for name, part in (("columnLineage", "fields"), ("schema", "fields")):
+        told = [facets[name] for facets, _ in said if facets.get(name)]
+        told = [each for each in told if each.get("_deleted") or each.get(part) or each.get("dataset")]
+        if any(one != other and not one.get("_deleted") for one, other in pairwise(told)):
+            return True
+    return False
 
 
 def _job_named(source: Facets, event: Delivered) -> tuple[str, str]:

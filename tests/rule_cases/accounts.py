@@ -79,8 +79,17 @@ LISTS = [
     case(
         "R4 lineage of the whole dataset accounts for no column",
         [done(1, 1, table("b", "x z", columnLineage=column_lineage({}, sources("a.x?"))), of=[A])],
-        OPEN,
+        unused("a", {"x": "used", "y": "unknown: opaque"}),
         surface("a.y", {"b.x": "unknown", "b.z": "unknown"}),
+    ),
+    case(
+        "R8.2 a writer of other columns does not hide what a run with lineage of the whole dataset may have written",
+        [
+            done(1, 1, table("b", "x z", columnLineage=column_lineage({}, sources("a.x?"))), of=[A]),
+            done(2, 2, writes("report", {"k": "b.k"}), of="b"),
+            done(3, 3, writes("b", {"k": "other.k#"}, says="CREATE"), of="other"),
+        ],
+        surface("a.y", {"b.x": "unknown", "b.z": "unknown", "b.k": "unknown", "report.k": "unknown"}),
     ),
     case(
         "R4 without any list of columns the output is unaccounted as a whole",

@@ -2,7 +2,7 @@
 
 from tests.reference.world_events import Json
 from tests.rule_cases.case import Case, case, surface, unused, upstream
-from tests.rule_cases.events import begun, changes, done, drop, table, writes
+from tests.rule_cases.events import begun, change, changes, done, drop, table, writes
 
 A = table("a", "x y")
 LOADED = writes("b", {"x": "a.x"})
@@ -51,6 +51,29 @@ CASES: list[Case] = [
         surface("a.x", {"b.x": "exposed", "c.x": "unknown"}),
         upstream("b.x", {"a.x": "1"}),
         upstream("c.x", {}),
+    ),
+    case(
+        "R6.10 attempts that report different lineage leave something open, even if the newest reports the same",
+        [start(1), end(5), begun(1, 10, writes("b", {"x": "a.y"}), of=[A]), start(20), end(22, "FAIL")],
+        unused("a", {"x": "used", "y": "unknown: attempted"}),
+        surface("a.y", {"b.x": "unknown"}),
+        upstream("b.x", {"a.x": "1"}),
+    ),
+    case(
+        "R6.10 an attempt reads the sources of lineage that a newer event of it replaces",
+        [start(1), end(5), begun(1, 10, writes("b", {"x": "crm.mail"}), of=[A]), end(12, "FAIL")],
+        surface("crm.mail", {"b.x": "unknown"}),
+        unused("crm", {"mail": "unknown: attempted"}),
+    ),
+    case(
+        "R8.2 an attempt may have written a column that a newer complete list lacks",
+        [
+            done(2, 1, table("b", "x old")),
+            begun(1, 2, of=[A]),
+            done(1, 3, writes("b", {"x": "a.x"}, columns=""), of=[A], kind="FAIL"),
+            done(3, 4, table("b", "x", **change("ALTER"))),
+        ],
+        surface("a.x", {"b.x": "unknown", "b.old": "unknown"}),
     ),
     case(
         "R1 two complete attempts both count",

@@ -38,6 +38,24 @@ AFTER = done(5, 8, writes("after", {"mail": "tmp.mail"}), of="tmp")
 
 DROPS = [
     case(
+        "R7.3 a failed run that may have written a renamed stage again does not hide where its rows went",
+        [
+            LOAD,
+            rename(2, 3, "tmp", "target"),
+            begun(3, 5, table("tmp"), job="again"),
+            done(3, 6, kind="FAIL", job="again"),
+        ],
+        upstream("tmp.mail", {"src.mail": "1"}),
+        upstream("target.mail", {"src.mail": "1"}),
+        impact("src.mail", {"target.mail": "1"}),
+    ),
+    case(
+        "R7.3 a failed run that may have written a dropped stage again does not hide what it was made of",
+        [*CHAINED, begun(6, 7, table("tmp"), job="again"), done(6, 8, kind="FAIL", job="again")],
+        upstream("tmp.mail", {"src.mail": "1"}),
+        impact("tmp.mail", {"target.mail": "1"}),
+    ),
+    case(
         "R1 a stage dropped in the middle: the target comes from the source",
         CHAINED,
         dropped("tmp"),

@@ -104,6 +104,11 @@ CASES = [
         unused("new", {"mail": "used"}),
     ),
     case(
+        "R9 a run that copies rows from one location of a name to another proves nothing unused",
+        [LOAD, done(3, 5, writes("new", {"mail": "old.mail"}, **linked("t")), of=[table("old", "mail other")])],
+        unused("new", {"mail": "used", "other": "unknown: never read"}),
+    ),
+    case(
         "R10.11 upstream goes on from the new location to what wrote the old one",
         [LOAD, TOUCHED, SHOW],
         upstream("board.mail", {"new.mail": "1", "old.mail": "1", "src.mail": "2"}),

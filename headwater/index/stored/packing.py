@@ -71,6 +71,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     mentions: list[tuple[int, tuple[str, ...]]] = []
     jobs: list[Name] = []
     feeds: list[tuple[Name, list[int], list[Name]]] = []
+    disagrees: bool = False
 
 
 class PackedInputs(Struct, array_like=True, gc=False):
@@ -203,7 +204,7 @@ def pack_edges(lineage: OutputLineage, inputs: Inputs) -> bytes:
             list(names), list(columns), list(transformations), columns=lineage.columns, bare=lineage.bare,
             carries=lineage.carries, shows=lineage.shows, borrowed=False,
             inferred=lineage.inferred, unread=lineage.unread, unaccounted=lineage.unaccounted, attempt=lineage.attempt,
-            jobs=list(lineage.jobs), **packed,
+            jobs=list(lineage.jobs), disagrees=lineage.disagrees, **packed,
         )
     )  # fmt: skip
 
@@ -242,6 +243,7 @@ def unpack_edges(value: bytes, separate: Inputs | None) -> OutputLineage:
         mentions=tuple(Mention(names[dataset], own) for dataset, own in packed.mentions),
         jobs=tuple(packed.jobs),
         feeds=tuple(JobFeed(job, _names(names, datasets), tuple(jobs)) for job, datasets, jobs in packed.feeds),
+        disagrees=packed.disagrees,
     )
 
 

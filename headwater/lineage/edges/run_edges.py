@@ -99,6 +99,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     mentions: columns that the lineage, or lineage that newer events of the run replaced, names without an edge.
     jobs: jobs, by their names as sent, that feed the output or its unaccounted columns (rule 4.12).
     feeds: jobs that the run reports as targets, without an output (rule 4.13); their sources are opaque.
+    disagrees: the run did not complete, and its events report different things about the output (rule 6.10).
     """
 
     output: Name | None
@@ -121,6 +122,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     doubtful: tuple[Name, ...] = ()
     jobs: tuple[Name, ...] = ()
     feeds: tuple[JobFeed, ...] = ()
+    disagrees: bool = False
 
     @property
     def says_something(self) -> bool:
@@ -167,6 +169,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
             "doubts": frozenset(self.doubts),
             "jobs": self.jobs,
             "feeds": self.feeds,
+            "disagrees": self.disagrees,
         }
         return frozenset({*edges, *parts.items(), ("is", self.output, self.carries, self.shows)})
 
@@ -190,7 +193,21 @@ def output_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
 
 def attempted_output_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     """Return the lineage of a run or attempt that did not complete (rule 6.10); empty if it completed."""
-    return [] if run.makes_edges else [replace(each, attempt=run.state) for each in _contributions(run, rules)]
+    return [] if run.makes_edges else [_attempted(run, each, rules) for each in _contributions(run, rules)]
+
+
+def _attempted(run: Run, lineage: OutputLineage, rules: EdgeRules) -> OutputLineage:
+    """Add the sources in `columnLineage` that does not count: an attempt may have written what any event reports."""
+    written = run.outputs.get(lineage.output) if lineage.output else None
+    if written is None:
+        return replace(lineage, attempt=run.state)
+    is_explicit = bool(written.lineage) and lineage.output in _explicit_lines(run, rules)
+    ignored = ((written.lineage, written.lineage_us),) if written.lineage and is_explicit else ()
+    lines = [(line, at) for content, at in (*written.replaced, *ignored) for line in rules.contents.lineage(content)]
+    sources = {rules.naming.input(run.speaker, line.source, at) for line, at in lines if line.source}
+    more = tuple(sorted(sources.difference(lineage.reads)))
+    disagrees = written.disagrees or bool(ignored) or run.has_scripts
+    return replace(lineage, attempt=run.state, also_read=(*lineage.also_read, *more), disagrees=disagrees)
 
 
 def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
@@ -714,7 +731,7 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
                 unproven = frozenset(id(line) for line, _ in more if line.output not in proven)
                 asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()), unproven=unproven)
                 return _read(run, output, [*lines, *more], asked, rules)
-    carries = bool(edges or columns.empty)
+    carries = bool(columns.empty) or any(edge.target is not None for edge in edges)
     if context.metadata:  # these are not columns of the tables themselves
         edges = tuple(edge for edge in edges if edge.column not in context.metadata.get(edge.source, ()))
     if context.filters:  # added after `carries`, because they are not column lineage

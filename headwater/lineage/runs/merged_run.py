@@ -55,6 +55,7 @@ class RunDataset(Struct, gc=False):
     replaced: (hash, time) of older `columnLineage` that newer events of the run replaced.
     aliases: other names that the events of the run use for it, symlinks included.
     metadata: columns of metadata tables that the run reads under its name (rule 11.4).
+    disagrees: events of the run report different lists or `columnLineage` for it.
     """
 
     name: Name
@@ -70,6 +71,7 @@ class RunDataset(Struct, gc=False):
     aliases: frozenset[Name] = frozenset()
     replaced: tuple[Declared, ...] = ()
     metadata: frozenset[str] = frozenset()
+    disagrees: bool = False
 
     @property
     def names(self) -> frozenset[Name]:
@@ -91,6 +93,7 @@ class Run(Struct):
     write_signs: what its events show of how it writes; failed: its newest COMPLETE attempt has a FAIL, too.
     job: canonical name; sent_job: name in its newest event, None if that is the same.
     forms: names that mean other datasets in its events (rule 2.1).
+    has_scripts: its events give different SQL.
     """
 
     key: str
@@ -117,6 +120,7 @@ class Run(Struct):
     failed: bool = False
     sent_job: Name | None = None
     forms: Mapping[Name, Name] = MappingProxyType({})
+    has_scripts: bool = False
 
     @property
     def speaker(self) -> Speaker:
@@ -168,6 +172,7 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
         failed=counted.failed,
         newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
         forms=forms,
+        has_scripts=len({fact.content.sql for fact in speaking if fact.content.sql}) > 1,
     )
 
 
@@ -390,9 +395,11 @@ def _datasets(meant: Iterable[Meant]) -> dict[Name, RunDataset]:
 def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     """Update a dataset by a newer mention; the newest value of each facet counts."""
     if use.schema is not None:
+        dataset.disagrees = dataset.disagrees or bool(dataset.schema and dataset.schema != use.schema)
         dataset.schema = use.schema
     if use.lineage is not None:
         if dataset.lineage and dataset.lineage != use.lineage:  # true for neither None nor `DELETED`, which is empty
+            dataset.disagrees = True
             dataset.replaced = (*dataset.replaced, (dataset.lineage, dataset.lineage_us))
         dataset.lineage, dataset.lineage_us = use.lineage, time_us
     if use.declared is not None:

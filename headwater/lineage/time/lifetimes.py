@@ -51,9 +51,27 @@ class Lifetimes:
 
     def newest(self, dataset: Name) -> int | None:
         """Return the newest generation of a name that lived, else the newest one."""
+        return next(iter(self.starts(dataset)), None)
+
+    def newest_with_lineage(self, dataset: Name) -> int | None:
+        """Return the newest generation of a name that lived and that lineage mentions, attempts left out.
+
+        If there is none, this is the same generation as `newest`.
+        """
+        return next(reversed(self.starts(dataset)), None)
+
+    def starts(self, dataset: Name) -> Sequence[int]:
+        """Return the generations at which impact and upstream of a name begin, the newest first (rule 7.3).
+
+        These are two if only attempts mention the newest one.
+        """
         found = self.of(dataset)
         lived = (number for number in found if self._generations.lived(self._graph.names[number]))
-        return next(lived, next(iter(found), None))
+        newest = next(lived, None)
+        if newest is None or self._graph.has_lineage(newest):
+            return found[:1] if newest is None else (newest,)
+        with_lineage = next((number for number in lived if self._graph.has_lineage(number)), None)
+        return (newest,) if with_lineage is None else (newest, with_lineage)
 
     def standing(self, dataset: Name) -> int | None:
         """Return the newest generation of a name, None if it is dropped or has no edge."""

@@ -96,7 +96,7 @@ class Graph:
 
     def uses(self, name: Name) -> bool:
         """Tell whether an edge set mentions any generation of a dataset; attempts do not count."""
-        return any(map(self._is_told, self.generations.get(name, ())))
+        return any(map(self.has_lineage, self.generations.get(name, ())))
 
     def mentions_any(self, name: Name) -> bool:
         """Tell whether an edge set, possibly of an attempt, mentions any generation of a dataset."""
@@ -104,9 +104,10 @@ class Graph:
 
     def is_used(self, dataset: int) -> bool:
         """Tell whether an edge set, possibly of an attempt, mentions this generation of a dataset."""
-        return self._is_told(dataset) or bool(self.attempts_on.get(dataset) or self.attempts_at.get(dataset))
+        return self.has_lineage(dataset) or bool(self.attempts_on.get(dataset) or self.attempts_at.get(dataset))
 
-    def _is_told(self, dataset: int) -> bool:
+    def has_lineage(self, dataset: int) -> bool:
+        """Tell whether an edge set mentions this generation of a dataset; attempts do not count."""
         return bool(self.fed_by.get(dataset) or self.feeds.get(dataset) or self.mentioned.get(dataset))
 
     def node(self, dataset: int, key: str) -> int | None:

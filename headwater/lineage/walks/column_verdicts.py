@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from headwater.lineage.edges.schema_columns import Columns, parents
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.column_graph import Graph
 
@@ -33,6 +34,8 @@ class VerdictSubject(NamedTuple):
     columns: its columns (rule 12.7).
     consumers: column key (None for the whole dataset) → the consumers that the consumers file declares.
     ever_read: some job has read the dataset and written another one, at any time.
+    locations: the dataset and the other locations of its names; if there are others, a reader must count and write
+    something else (rule 9.2).
     strict: a batch job that reads the dataset and writes nothing makes its columns unknown (rule 9.4).
     removed_before: the day before which events were removed before the index read them (rule 1.14).
     """
@@ -44,6 +47,7 @@ class VerdictSubject(NamedTuple):
     ever_read: bool
     strict: bool = False
     removed_before: str | None = None
+    locations: Collection[Name] = ()
 
 
 class ColumnVerdict(NamedTuple):
@@ -139,6 +143,7 @@ class _VerdictRules:
         shown = {number for number, dataset in readers if only_shows(graph, number, dataset)}
         self._shown = tuple(sorted(shown | only_read))
         self._reading = _sets(readers)
+        self._was_read = subject.ever_read and (len(subject.locations) < 2 or self._feeds_others(self._reading))
         self._readers_ever = _sets((number, each) for each in subject.numbers for number in graph.readers(each))
 
     def verdicts(self) -> list[ColumnVerdict]:
@@ -178,7 +183,7 @@ class _VerdictRules:
                 return ColumnVerdict(key, "unknown", why, numbers, ())
         if subject.removed_before:
             return ColumnVerdict(key, "unknown", REMOVED.format(subject.removed_before), (), ())
-        if not subject.ever_read:
+        if not self._was_read:
             return ColumnVerdict(key, "unknown", NO_READER, (), ())
         if self._shown and subject.strict:
             return ColumnVerdict(key, "unknown", SHOWN, self._shown, (), shown=self._shown)
@@ -269,6 +274,11 @@ class _VerdictRules:
         """Tell whether an edge set has no output, or one that exists or leads on to a dataset that exists."""
         output = self._output(number)
         return output is None or self._arrives(output)
+
+    def _feeds_others(self, readers: Iterable[int]) -> bool:
+        """Tell whether a reader writes a dataset that is no location of the judged names."""
+        outputs = (self._graph.sets[number][1].output for number in readers)
+        return any(output is not None and output.plain not in self._subject.locations for output in outputs)
 
     def _is_plainly_opaque(self, number: int, dataset: int) -> bool:
         """Tell whether a dataset is opaque for an edge set in any way other than by a doubtful name (rule 4.10)."""

@@ -352,10 +352,7 @@ class Reader:
         sources = set[Dataset]().union(*((each.column_sources | each.bare) - each.doubtful for each in made))
         for writing in made:
             is_whole = declares and writing.output not in content.entries
-            if reads and writing.whole and not writing.carries and not is_whole:
-                self._find_left_out(writing, content, started_us, producer)
-                writing.left_out = writing.left_out if writing.carries else set()
-        for writing in made:
+            self._read_sql_for_whole(writing, content, started_us, "" if is_whole or not reads else producer)
             others = sources - {writing.output}
             self._find_sources(writing, content, others, is_alone=len(outputs) == 1)
         read = content.inputs.union(*(each.tables for each in made))
@@ -385,6 +382,12 @@ class Reader:
             steps = [each for each in _steps(facet) if each.get("field")]
             reading = Reading(content.listed, said, any(map(_is_stated, steps)))
             self._read_column_lineage(writing, facet, (event, run, reading))
+
+    def _read_sql_for_whole(self, writing: Writing, content: Content, started_us: int, producer: str) -> None:
+        """Read the SQL of a run that only reports what concerns the whole output; nothing without producer."""
+        if producer and writing.whole and not writing.carries:
+            self._find_left_out(writing, content, started_us, producer)
+            writing.left_out = writing.left_out if writing.carries else set()
 
     def _find_sources(self, writing: Writing, content: Content, sources: set[Dataset], *, is_alone: bool) -> None:
         """Find what an output is made of, opaquely or not; sources: those of the whole run's lineage."""

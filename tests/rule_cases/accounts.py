@@ -83,6 +83,19 @@ LISTS = [
         surface("a.y", {"b.x": "unknown", "b.z": "unknown"}),
     ),
     case(
+        "R4.6 an output whose lineage names only a dataset may be made of what other outputs are made of",
+        [
+            done(
+                1,
+                1,
+                writes("b", {"x": "a.x"}),
+                table("c", "k", columnLineage=column_lineage({}, sources("d.y?"))),
+                of=[A, table("d", "y")],
+            ),
+        ],
+        surface("a.x", {"b.x": "exposed", "c.k": "unknown"}),
+    ),
+    case(
         "R8.2 a writer of other columns does not hide what a run with lineage of the whole dataset may have written",
         [
             done(1, 1, table("b", "x z", columnLineage=column_lineage({}, sources("a.x?"))), of=[A]),

@@ -260,8 +260,15 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     of_entries = _OutputContext((), read, metadata, empty_counts=True, filters=filters, reads=reads)
     contexts.update(dict.fromkeys(explicit, of_entries))
     every = {**explicit, **lines}
-    found = [feeds.with_jobs(_read(run, output, own, contexts[output], rules)) for output, own in every.items()]
-    settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values(), feeds)]
+    found = {output: _read(run, output, own, contexts[output], rules) for output, own in every.items()}
+    # Lineage of the whole output alone is not column lineage: all sources of the run may feed the output (rule 4.6).
+    if wholes := [] if alone else [name for name, own in lines.items() if own and not found[name].carries]:
+        sources = _all_sources(run, read, every, unlisted, rules)
+        for name in wholes:
+            context = contexts[name]._replace(feeding=_without(name, sources, run))
+            found[name] = _read(run, name, every[name], context, rules)
+    fed = [feeds.with_jobs(each) for each in found.values()]
+    settled = [_with_doubts(each, unlisted, run) for each in _settled(run, fed, every.values(), feeds)]
     marked = [_marked(each, inferred, sql, explicit) for each in settled]
     mentioned = [_with_mentions(run, each, explicit, metadata, rules) for each in marked]
     return [*mentioned, *feeds.of_others()]

@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # compiled code is kept, also where the environment says otherwise: tests start hundreds of processes
 export PYTHONDONTWRITEBYTECODE :=
-# what shares a Spark or a Headwater stays in one process (tests/conftest.py); three at once on two cores, as tests wait for
+# what shares a Spark or a Headwater stays in one process (tests/support/scheduling.py); three at once on two cores, as tests wait for
 # others, but two of quick ones, which do not: each process imports and collects all tests
 SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 # each Maven alone: they share a repository (so does tools/jars.py)
 MAVEN := mkdir -p .cache && flock .cache/maven.lock mvn -B -q
-SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade rule_cases,tests/test_spark_$(of).py) tests/test_notebooks.py \
-	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py tests/test_spark_extensions.py tests/test_spark_iceberg.py
+SPARK_TESTS := $(foreach of,transfer/test_ingest transfer/test_stream test_silver_gold test_upgrade test_rule_cases,tests/spark/$(of).py) tests/spark/test_notebooks.py \
+	tests/spark/test_onelake_transport.py tests/spark/test_plugin.py tests/spark/test_notebook_doors.py tests/spark/test_extensions.py tests/spark/test_iceberg.py
 
 JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar jvm/connector/target/headwater-connector.jar
 NEEDED := setup setup-judges setup-azure-types $(JARS)
@@ -133,11 +133,11 @@ test-spark4: setup $(JARS) $(JARS4)  ## the Spark tests on Spark 4.1, in an envi
 
 test-runtimes: setup  ## the wheel beside what Fabric and Databricks ship
 	@$(BIN)/python -m tools.runtimes
-	$(BIN)/pytest -m long tests/test_runtimes.py
+	$(BIN)/pytest -m long tests/operations/test_runtimes.py
 
 test-producers: setup-test  ## dbt, Airflow, OpenLineage's Python and Java clients and its Spark listener, each run for real
 	@$(BIN)/python -m tools.producer_envs --all
-	$(BIN)/pytest tests/test_real_producers.py
+	$(BIN)/pytest tests/producers/test_real_producers.py
 	$(BIN)/pytest -m "producers and not long"
 
 bench: setup-test  ## every figure beside its goal and its floor, about an hour

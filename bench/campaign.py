@@ -9,7 +9,7 @@ import random
 import sys
 import time
 
-from tests.campaign import Campaign, Chronicle, besiege
+from tests.support.faults.campaign import Campaign, Chronicle, besiege
 
 _EPISODES = 8
 """Drawn from one seed."""

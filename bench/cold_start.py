@@ -133,7 +133,7 @@ def _floor(data: Path, lake: Settings) -> float:
 
 
 def _on_azurite(rounds: int, place: Path) -> list[Figure]:
-    from tests.azurite import KEY, PATIENT, Storage
+    from tests.support.servers.azurite import KEY, PATIENT, Storage
 
     with Storage() as storage:
         told = storage.lake(account_key=KEY, **PATIENT)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headwater.lineage.names.canonical_names import default_rules
-from tests.samples import EVENTS
+from tests.support.paths import FIXTURES
 
-TRUTH = EVENTS.parent / "fixtures" / "sql" / "dialects"
+TRUTH = FIXTURES / "sql" / "dialects"
 
 Edge = tuple[str, str, str, str]
 """Source dataset, source column, `DATASET.COLUMN` that it leads to or `*`, and direct, masked or indirect."""

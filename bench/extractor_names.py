@@ -16,7 +16,7 @@ import pyspark
 
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from tests.name_addresses import EXTRACTED, FILE, Address, addresses, lines, version
+from tests.support.name_addresses import EXTRACTED, FILE, Address, addresses, lines, version
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(__file__).with_name("ExtractorNames.java")

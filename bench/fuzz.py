@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SAMPLES = Path("tests/events")
+SAMPLES = Path("tests/fixtures/events")
 _LONGEST = 16_384
 
 
@@ -23,7 +23,7 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.corpus:
         return _fuzz(chosen.target, chosen.corpus, chosen.seconds, chosen.seed)
-    from tests.fuzz_targets import TARGETS
+    from tests.support.fuzz_targets import TARGETS
 
     status = 0
     for name in [chosen.target] if chosen.target else TARGETS:
@@ -44,7 +44,7 @@ def _fuzz(name: str, corpus: Path, seconds: int, seed: int) -> int:
     import atheris
 
     with atheris.instrument_imports(include=["headwater"]):
-        from tests.fuzz_targets import TARGETS
+        from tests.support.fuzz_targets import TARGETS
     options = [
         f"-max_total_time={seconds}",
         f"-seed={seed}",

@@ -32,7 +32,7 @@ from headwater.lineage.sql.sql_script import read_script
 from headwater.lineage.sql.sql_text import PARSER
 from headwater.lineage.sql.unread_sql import UnreadSql
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
-from tests.samples import body
+from tests.support.data.samples import body
 
 RUN = "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566"
 NOW_US = 2_000_000_000_000_000

@@ -22,10 +22,10 @@ from deltalake import write_deltalake
 
 from bench.figures import Figure, percentile, show
 from bench.freshness import known_events
-from tests.azurite import KEY, Storage
 from tests.functions.host import unpacked
 from tests.functions.hub_fleet import Fleet, Member, new_contents
 from tests.functions.hub_instance import Gathering
+from tests.support.servers.azurite import KEY, Storage
 
 PARTITIONS = 4
 RATE = 200

@@ -17,7 +17,7 @@ import psutil
 from deltalake import DeltaTable
 
 from bench.running import Server, headwater
-from tests.parsing import event
+from tests.support.data.parsing import event
 
 EVERY = 50
 

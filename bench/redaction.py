@@ -26,11 +26,11 @@ import botocore
 from bench.generate import generate
 from headwater.events.redaction import redact, suspicious
 from headwater.events.redaction_rules import RULES, redact_text
-from tests.planted import event
-from tests.secrets.corpus import load_formats
-from tests.secrets.worst_cases import LARGEST_RATIO, growth, repeated, worst_cases
+from tests.fixtures.secrets.corpus import load_formats
+from tests.fixtures.secrets.worst_cases import LARGEST_RATIO, growth, repeated, worst_cases
+from tests.support.data.planted_secrets import event
 
-SAMPLES = Path("tests/events")
+SAMPLES = Path("tests/fixtures/events")
 SPEC = Path("headwater/events/spec")
 MEGABYTE = 1_000_000
 SECRETS = ["password=x ", "token=a;", "--password x ", "'token':'b'", "<pwd>a</", "sig=/", "eyJ@", "://u:a@"]
@@ -39,7 +39,7 @@ _MARKUP = re.compile(r"<[^>]+>")
 
 
 BEFORE = "8ded0218"
-HARMLESS = Path("tests/secrets/harmless.ndjson")
+HARMLESS = Path("tests/fixtures/secrets/harmless.ndjson")
 
 
 def compare() -> None:

@@ -8,8 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.running import Running
-from tests.test_sinks_second import arrived, differing, fanned_out, lake_of_worlds, replayed
+from tests.sinks.test_second import arrived, differing, fanned_out, lake_of_worlds, replayed
+from tests.support.running import Running
 
 
 def main() -> int:

@@ -27,7 +27,7 @@ EVENTS = 20_000
 KILOBYTES = 12
 JOBS = 300
 ASKED = 100
-SPARK = Path(__file__).parent.parent / "tests" / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
+SPARK = Path(__file__).parent.parent / "tests" / "fixtures" / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
 
 MIXES: dict[str, tuple[Iterator[bytes], float | None, float | None]] = {
     f"{JOBS} jobs that recur": (generate(EVENTS, KILOBYTES, jobs=JOBS), 8_000, 2.5),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bench.figures import percentile
 from headwater.sinks.running.runner import SinkRunner
-from tests.sink_faults import FAULTS, faulty_server
-from tests.sinking import SinkWorld, bodies, events, sink
+from tests.support.data.sink_world import SinkWorld, bodies, events, sink
+from tests.support.faults.sink_faults import FAULTS, faulty_server
 
 EVENTS = 20
 

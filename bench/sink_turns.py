@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from functions.sinks import SinkRun
-from tests.sink_server import Asked, Said, SinkServer, sink_server
-from tests.sinking import SinkWorld, bodies, events
+from tests.support.data.sink_world import SinkWorld, bodies, events
+from tests.support.servers.sink_target import Asked, Said, SinkServer, sink_server
 
 EVENTS = 200
 TIMEOUT = "5s"

@@ -38,9 +38,9 @@ from headwater.sinks.targets.purview.entities import EntityBuilder
 from headwater.sinks.targets.purview.names import QualifiedNames
 from headwater.spark.refresh import refresh
 from headwater.spark.session import LASTING, local_session
-from tests.heavy_events import Heavy
-from tests.parsing import World
-from tests.sinking import no_token, sink, stored
+from tests.support.data.heavy_events import Heavy
+from tests.support.data.parsing import World
+from tests.support.data.sink_world import no_token, sink, stored
 
 SMALL, LARGE = 64_000, 1_000_000
 WORST_S = 2.0

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headwater.spark.session import local_session
-from tests.spark_lake import Gold, References, SparkLake, bodies, world_of
+from tests.support.spark.spark_lake import Gold, References, SparkLake, bodies, world_of
 
 AT_ONCE = 200
 KILLED_AT = ("spark.after_edge_sets", "spark.after_runs", "spark.after_column_edges", "spark.before_state")

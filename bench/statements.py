@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.samples import EVENTS
+from tests.support.paths import EVENTS, FIXTURES
 
-RECORDED = EVENTS.parent / "fixtures" / "sql"
+RECORDED = FIXTURES / "sql"
 HELD_OUT = Path(__file__).with_name("held_out.txt")
 
 

@@ -23,7 +23,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.spark.bronze.topic_stream import TopicStream
 from headwater.spark.bronze.topic_stream import run as run_stream
 from headwater.spark.session import local_session
-from tests.kafka_broker import running_broker
+from tests.support.servers.kafka_broker import running_broker
 
 EVENTS = 100_000
 QUICK_EVENTS = 20_000

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.killing import Siege, points_of
+from tests.support.faults.killing import Siege, points_of
 
 
 def main() -> int:

@@ -38,7 +38,7 @@ MOST_UNPROVEN = 5.0
 
 _OWN = Path(__file__).resolve().parent
 _TESTS = _OWN.parent / "tests"
-_RECORDED = _TESTS / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
+_RECORDED = _TESTS / "fixtures" / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
 _DEMO = _TESTS / "fixtures" / "listener" / "demo.ndjson"
 _DECLARED = (_OWN / "remedies" / "demo.yml", _OWN / "remedies" / "spark.yml")
 _UNUSED = _OWN / "remedies" / "unused.yaml"

@@ -9,11 +9,11 @@ import sys
 from random import Random
 
 from headwater.lineage.time.as_of import AsOf
-from tests.lineage_world import in_batches, read_facts
+from tests.index.test_reference import compare, indexed
+from tests.lineage.test_reference import differences, summary, torn
 from tests.reference.records import Delivered, stored
 from tests.reference.worlds import random_world
-from tests.test_index_reference import compare, indexed
-from tests.test_lineage_reference import differences, summary, torn
+from tests.support.data.lineage_world import in_batches, read_facts
 
 
 def main() -> int:

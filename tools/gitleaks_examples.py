@@ -1,10 +1,10 @@
 """Write an example for each token format that gitleaks' rule set knows by its text alone.
 
-usage: python -m tools.gitleaks_examples gitleaks.toml > tests/secrets/gitleaks.json
+usage: python -m tools.gitleaks_examples gitleaks.toml > tests/fixtures/secrets/gitleaks.json
 
 The rule set is `config/gitleaks.toml` of the repository gitleaks/gitleaks (MIT). Rules that need the name of a service
-near the token are left out. `tests/test_redaction_corpus.py` checks that redaction hides the examples, so a newer rule
-set shows the formats that are missing in `headwater/events/redaction_tokens.py`. A secret is written in two parts, so
+near the token are left out. `tests/events/test_redaction_corpus.py` checks that redaction hides the examples, so
+a newer rule set shows the formats that are missing in `headwater/events/redaction_tokens.py`. A secret is written in two parts, so
 that scanners of repositories do not report it as leaked.
 """
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from headwater.intake.event_log import LoggedRecord
-from tests.hub_server import Stored
+from tests.support.servers.event_hub import Stored
 from tools.function_zip import write_package
 from tools.functions_env import environment
 from tools.locked_environment import Missing

@@ -24,12 +24,12 @@ from typing import Any
 from deltalake import DeltaTable
 
 from headwater.events.position import Source
-from tests.azurite import ACCOUNT_KEY, KEY, PATIENT, Storage
 from tests.functions.host import App, running
-from tests.hub_server import HubServer
-from tests.lake_check import rows_at
-from tests.made_events import body, run_event
-from tests.waiting import rest
+from tests.support.data.made_events import body, run_event
+from tests.support.lake_check import rows_at
+from tests.support.servers.azurite import ACCOUNT_KEY, KEY, PATIENT, Storage
+from tests.support.servers.event_hub import HubServer
+from tests.support.waiting import rest
 
 ROOT = Path(__file__).parents[2]
 KEYS = [{"name": "spark", "key": "spark-key", "roles": ["write", "read"]}]

@@ -24,9 +24,9 @@ from azure.eventhub import EventData
 from azure.eventhub.aio import EventHubConsumerClient, PartitionContext
 from azure.eventhub.extensions.checkpointstoreblobaio import BlobCheckpointStore
 
-from tests.azurite import ACCOUNT, KEY
 from tests.functions.host import App, running
-from tests.hub_server import Stored
+from tests.support.servers.azurite import ACCOUNT, KEY
+from tests.support.servers.event_hub import Stored
 
 _LONGEST_S = 60.0
 """Of the waits before a delivery is tried again: `maximum_interval` of the parser's trigger."""

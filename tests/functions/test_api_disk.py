@@ -8,10 +8,10 @@ import pytest
 
 from headwater.index.reading.status import IndexGrowth, index_growth
 from headwater.operations.runtime.index import open_index_home, open_view_opener
-from tests.full_disk import small_disk
 from tests.functions.host import App, running
-from tests.parsing import World, event
-from tests.waiting import rest
+from tests.support.data.parsing import World, event
+from tests.support.faults.full_disk import small_disk
+from tests.support.waiting import rest
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from tests.functions.host import App, Reply, running
-from tests.made_events import body, run_event
-from tests.parsing import World
+from tests.support.data.made_events import body, run_event
+from tests.support.data.parsing import World
 
 pytestmark = pytest.mark.slow
 

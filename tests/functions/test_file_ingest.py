@@ -20,11 +20,11 @@ from headwater.intake.files.file_taking import MOST_REJECTED
 from headwater.intake.files.taken_ledger import TakenFile, TakenLedger
 from headwater.operations.runtime.azure_files import LedgerCopy
 from headwater.operations.settings import Settings
-from tests.azurite import KEY, Storage
-from tests.dfs_server import CONTAINER, dfs_server
-from tests.parsing import World
-from tests.taking import events
-from tests.until_end import until_end
+from tests.support.cleanup import until_end
+from tests.support.data.file_intake import events
+from tests.support.data.parsing import World
+from tests.support.servers.adls import CONTAINER, dfs_server
+from tests.support.servers.azurite import KEY, Storage
 
 AZURE = f"abfss://{CONTAINER}@acct.dfs.core.windows.net"
 

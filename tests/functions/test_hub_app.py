@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from tests.azurite import ACCOUNT_KEY, KEY, Storage
 from tests.functions.host import App, Reply, running, unpacked
 from tests.functions.test_package import pinned
-from tests.hub_server import SECRET, Fault, HubServer, Stored
-from tests.made_events import body, run_event
-from tests.waiting import rest
+from tests.support.data.made_events import body, run_event
+from tests.support.servers.azurite import ACCOUNT_KEY, KEY, Storage
+from tests.support.servers.event_hub import SECRET, Fault, HubServer, Stored
+from tests.support.waiting import rest
 from tools.function_zip import ROOT, write_receiver
 
 pytestmark = pytest.mark.slow

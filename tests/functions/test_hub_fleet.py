@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.azurite import Storage
 from tests.functions.hub_fleet import Fleet, new_contents
+from tests.support.servers.azurite import Storage
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 

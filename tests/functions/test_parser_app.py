@@ -14,8 +14,8 @@ from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.ownership import OWNER, ROUTES
 from headwater.operations.runtime.storage import open_claims
 from tests.functions.host import App, running
-from tests.made_events import body, run_event
-from tests.parsing import World
+from tests.support.data.made_events import body, run_event
+from tests.support.data.parsing import World
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from headwater.intake.parser.partitions import Partition, Partitions
 from headwater.lake.attempts import MAX_DEATHS, Attempts
 from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.troubles import service_troubles
-from tests.made_events import body, run_event
-from tests.parsing import World
+from tests.support.data.made_events import body, run_event
+from tests.support.data.parsing import World
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import pytest
 
 from functions.sinks import SinkRun
 from tests.functions.host import running
-from tests.sink_server import Asked, Said, SinkServer, sink_server
-from tests.sinking import SinkWorld, bodies, events, runs
+from tests.support.data.sink_world import SinkWorld, bodies, events, runs
+from tests.support.servers.sink_target import Asked, Said, SinkServer, sink_server
 
 pytestmark = pytest.mark.slow
 

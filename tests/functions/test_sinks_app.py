@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from functions.sinks import REPORT
-from tests.azurite import KEY, PATIENT, Storage
 from tests.functions.host import App, running
-from tests.sink_server import Said, SinkServer, sink_server
-from tests.sinking import SinkWorld, bodies, events, runs
+from tests.support.data.sink_world import SinkWorld, bodies, events, runs
+from tests.support.servers.azurite import KEY, PATIENT, Storage
+from tests.support.servers.sink_target import Said, SinkServer, sink_server
 
 pytestmark = pytest.mark.slow
 

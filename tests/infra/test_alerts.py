@@ -11,9 +11,9 @@ import pytest
 from functions.sinks import SinkRun
 from headwater.intake.event_log.segments import open_writable
 from tests.infra.templates import MAIN, ROOT, source, template, variable
-from tests.parsing import World, event
-from tests.sink_server import Said, sink_server
-from tests.sinking import SinkWorld, bodies, events
+from tests.support.data.parsing import World, event
+from tests.support.data.sink_world import SinkWorld, bodies, events
+from tests.support.servers.sink_target import Said, sink_server
 
 pytestmark = pytest.mark.slow
 

@@ -15,10 +15,10 @@ from headwater.api.marquez.routes import MarquezApi
 from headwater.auth.authentication import Authenticator
 from headwater.operations.runtime.index import open_freshness, open_search, open_view_opener
 from tests.marquez.lake import EVENTS as LAKE_EVENTS
-from tests.parsing import World
 from tests.reference.world_events import at, run_event, uuid
-from tests.shop import EVENTS as SHOP_EVENTS
-from tests.shop import Asker, up
+from tests.support.data.parsing import World
+from tests.support.data.shop import EVENTS as SHOP_EVENTS
+from tests.support.data.shop import Asker, up
 
 
 class Marquez:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.marquez.conftest import Marquez
 from tests.proof.case_checks import FOLDER
-from tests.shop import Asker, columns, up
+from tests.support.data.shop import Asker, columns, up
 
 pytestmark = pytest.mark.slow
 

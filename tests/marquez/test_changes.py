@@ -10,9 +10,9 @@ import pytest
 from tests.marquez.conftest import Marquez, started
 from tests.marquez.lake import COLONS, DIGIT, EVENTS, JOB, RAW, STORE, TABLE
 from tests.reference.world_events import at, dataset, facet, run_event, uuid
-from tests.running import Running
-from tests.shop import Asker, up
-from tests.waiting import rest
+from tests.support.data.shop import Asker, up
+from tests.support.running import Running
+from tests.support.waiting import rest
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -15,14 +14,15 @@ from tests.marquez import client_forms as forms
 from tests.marquez.conftest import answering
 from tests.marquez.lake import EVENTS as LAKE_EVENTS
 from tests.marquez.odd_events import EVENTS as ODD_EVENTS
-from tests.parsing import World
 from tests.reference.worlds import random_world
-from tests.shop import EVENTS as SHOP_EVENTS
+from tests.support.data.parsing import World
+from tests.support.data.shop import EVENTS as SHOP_EVENTS
+from tests.support.paths import EVENTS
 
 pytestmark = pytest.mark.slow  # an index
 
 T = TypeVar("T")
-RECORDED = Path(__file__).parents[1] / "events"
+RECORDED = EVENTS
 WORLDS = range(20)
 
 

@@ -26,7 +26,7 @@ from tests.marquez.lake import (
     TOPIC,
 )  # fmt: skip
 from tests.reference.world_events import at
-from tests.shop import ALIAS, LAKE, ODD, SILVER
+from tests.support.data.shop import ALIAS, LAKE, ODD, SILVER
 
 pytestmark = pytest.mark.slow  # a Headwater
 

@@ -14,9 +14,9 @@ from marquez_client.models import DatasetId, DatasetType, JobType
 from headwater.index.api_changes import now_text
 from tests.marquez.conftest import Marquez
 from tests.reference.world_events import at, dataset, run_event
-from tests.running import Running
-from tests.shop import Asker
-from tests.waiting import rest
+from tests.support.data.shop import Asker
+from tests.support.running import Running
+from tests.support.waiting import rest
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 SPACE, SOURCE, URL = "my space", "my source", "jdbc:postgresql://localhost:5432/db"

@@ -9,9 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.marquez.conftest import answering
-from tests.parsing import World
 from tests.reference.small_events import CLEAR, made
 from tests.reference.world_events import at, dataset, run_event, source, uuid
+from tests.support.data.parsing import World
 
 pytestmark = pytest.mark.slow  # an index
 

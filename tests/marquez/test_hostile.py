@@ -20,7 +20,7 @@ from headwater.lineage.time.as_of import AsOf
 from headwater.operations.runtime.index import open_freshness, open_search
 from tests.marquez.conftest import Marquez
 from tests.marquez.lake import TABLE
-from tests.parsing import World
+from tests.support.data.parsing import World
 
 pytestmark = pytest.mark.slow  # a Headwater
 

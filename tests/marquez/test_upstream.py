@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.running import Running
-from tests.shop import Asker
+from tests.support.data.shop import Asker
+from tests.support.running import Running
 from tools import jars
 from tools.locked_environment import ROOT
 

@@ -8,14 +8,14 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from tests.lineage_world import as_recorded
+from tests.lineage.test_reference import canonical
 from tests.proof.event_edits import folded_column
 from tests.proof.judges import Judge
 from tests.proof.ranks import Answers, Asked, Column, Mentions, Reached, leads
 from tests.reference.names import Name
 from tests.reference.records import Delivered
 from tests.reference.world_events import dataset, dataset_event, facet
-from tests.test_lineage_reference import canonical
+from tests.support.data.lineage_world import as_recorded
 
 FOLDER = Path(__file__).parent
 

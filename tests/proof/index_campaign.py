@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.questions.unused import verdicts
+from tests.index.test_reference import indexed
 from tests.proof.campaign import EACH, JUDGES, Tally, Variant, Violation, campaign
 from tests.proof.judges import SURFACE_FIRST, USE_FIRST, WHOLE, all_exposures, exposure_of, folded, reached, spelt
 from tests.proof.placing import by_world, moved_events, plain, portable_variants, prefixed
@@ -13,7 +14,6 @@ from tests.proof.ranks import Answers, Asked, Column, Reached, unsafe_answers
 from tests.reference.records import Delivered
 from tests.reference.world_events import RECEIPT_US, Json, event_id
 from tests.reference.worlds import prefix
-from tests.test_index_reference import indexed
 
 TOGETHER = 40
 """Variants in one index."""

@@ -18,15 +18,15 @@ from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.surface import exposures, find_surface
 from headwater.questions.unused import verdicts
-from tests.lineage_world import LineageWorld
+from tests.index.test_reference import indexed
+from tests.lineage.test_reference import canonical
 from tests.proof.event_edits import folded_column
 from tests.proof.ranks import TAG, Answers, Asked, Column, Folded, Reached
 from tests.reference import questions, stops
 from tests.reference.generations import NEVER
 from tests.reference.records import Delivered
 from tests.reference.solver import Reference
-from tests.test_index_reference import indexed
-from tests.test_lineage_reference import canonical
+from tests.support.data.lineage_world import LineageWorld
 
 FAR, WHOLE = Bounds(depth=1000, limit=10_000), ListPage(limit=10_000)
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
+from tests.lineage.test_reference import canonical
 from tests.proof.event_edits import folded_column
 from tests.reference import questions
 from tests.reference.generations import NEVER, Dataset
 from tests.reference.records import Delivered
 from tests.reference.solver import Reference
-from tests.test_lineage_reference import canonical
 
 Column = tuple[str, str, str | None]
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from headwater.lineage.walks.walk import Mode
+from tests.lineage.test_reference import canonical
 from tests.proof.event_edits import Mutation, folded_column
 from tests.proof.moved_ways import surface_both_ways, upstream_both_ways
 from tests.reference.generations import NEVER, Generations
@@ -18,7 +19,6 @@ from tests.reference.names import Name, Names, without_ends_of_parts
 from tests.reference.records import Delivered, Facets, Run, facets_of, runs_of, stored
 from tests.reference.schemas import schema_paths
 from tests.reference.world_events import Json, deliver
-from tests.test_lineage_reference import canonical
 
 Column = tuple[str, str, str | None]
 """Namespace, name and column, casefolded; no column where a dataset has unknown ones."""

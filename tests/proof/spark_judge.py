@@ -13,7 +13,7 @@ from tests.proof.judges import SURFACE_FIRST, USE_FIRST, exposure_of, folded, re
 from tests.proof.placing import bodies_in, by_world, plain, portable_variants, prefixed
 from tests.proof.ranks import TAG, Answers, Asked, Reached, unsafe_answers
 from tests.reference.worlds import prefix
-from tests.spark_lake import RULES, SparkLake
+from tests.support.spark.spark_lake import RULES, SparkLake
 
 FIRST = 7_000
 """Number of the first world: others share the lake."""

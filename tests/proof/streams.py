@@ -18,19 +18,19 @@ from tests.reference.names import Name as Named
 from tests.reference.records import facets_of
 from tests.reference.world_events import SCHEMA_URL, START, Json, dataset, dataset_event, facet, job_event
 from tests.reference.worlds import random_world
+from tests.support.paths import EVENTS, FIXTURES, ROOT
 
-TESTS = Path(__file__).parents[1]
 RECORDED = {
-    "spark-3.5.7": TESTS / "events" / "spark-3.5.7-listener-1.53.0.ndjson",
-    "dataproc-complete": TESTS / "events" / "compat-spark-dataproc-complete.ndjson",
-    "dataproc-simple": TESTS / "events" / "compat-spark-dataproc-simple.ndjson",
-    "spline-airflow": TESTS / "events" / "spline-airflow-example.ndjson",
-    "spec-full-event": TESTS / "events" / "spec-full-event.ndjson",
-    "compat-cll": TESTS.parent / "compat" / "scenarios" / "CLL.ndjson",
-    "compat-airflow": TESTS.parent / "compat" / "scenarios" / "airflow.ndjson",
-    "compat-bigquery": TESTS.parent / "compat" / "scenarios" / "spark_dataproc_bigquery_shakespare.ndjson",
-    "demo": TESTS / "fixtures" / "sql" / "demo.ndjson",
-    "hive": TESTS / "fixtures" / "sql" / "hive-expected.ndjson",
+    "spark-3.5.7": EVENTS / "spark-3.5.7-listener-1.53.0.ndjson",
+    "dataproc-complete": EVENTS / "compat-spark-dataproc-complete.ndjson",
+    "dataproc-simple": EVENTS / "compat-spark-dataproc-simple.ndjson",
+    "spline-airflow": EVENTS / "spline-airflow-example.ndjson",
+    "spec-full-event": EVENTS / "spec-full-event.ndjson",
+    "compat-cll": ROOT / "compat" / "scenarios" / "CLL.ndjson",
+    "compat-airflow": ROOT / "compat" / "scenarios" / "airflow.ndjson",
+    "compat-bigquery": ROOT / "compat" / "scenarios" / "spark_dataproc_bigquery_shakespare.ndjson",
+    "demo": FIXTURES / "sql" / "demo.ndjson",
+    "hive": FIXTURES / "sql" / "hive-expected.ndjson",
 }
 """What producers sent, as other tests have it; the cases of `cases/` come beside it."""
 LONGEST = 16  # events of a part of a recorded stream

@@ -12,11 +12,11 @@ from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from headwater.questions.surface import exposures, find_surface
 from headwater.questions.unused import verdicts
+from tests.index.test_reference import FAR, RULES, indexed, key_of
 from tests.reference.world_events import START
 from tests.rule_cases.case import Ask
 from tests.rule_cases.events import LAKE
 from tests.rule_cases.judges import Judge, column_of, linked, spelt_by, told_hit, told_links, told_verdict
-from tests.test_index_reference import FAR, RULES, indexed, key_of
 
 WHOLE = ListPage(limit=10_000)
 

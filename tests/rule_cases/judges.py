@@ -10,7 +10,6 @@ from headwater.lineage.time.snapshot import Snapshot
 from headwater.questions.answers.answer_parts import Stop
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
-from tests.lineage_world import LineageWorld, short
 from tests.reference import questions
 from tests.reference.possible_links import possible_links
 from tests.reference.records import Delivered
@@ -19,6 +18,7 @@ from tests.reference.spellings import spelling
 from tests.reference.world_events import START_US
 from tests.rule_cases.case import Ask
 from tests.rule_cases.events import LAKE
+from tests.support.data.lineage_world import LineageWorld, short
 
 Column = tuple[str, str, str | None]
 

@@ -14,7 +14,7 @@ interface Named {
 
 /** What the Spark listener sent for a medallion pipeline. */
 export function recorded(): unknown[] {
-  return lines(readFileSync(join(ROOT, 'tests/events/spark-3.5.7-listener-1.53.0.ndjson'), 'utf8'));
+  return lines(readFileSync(join(ROOT, 'tests/fixtures/events/spark-3.5.7-listener-1.53.0.ndjson'), 'utf8'));
 }
 
 /** A warehouse of jobs in layers, as the benchmarks have it. */

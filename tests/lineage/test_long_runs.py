@@ -1,0 +1,102 @@
+"""A run of many events comes to the same by those that suffice as by all of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+
+from headwater.lineage.edges.facet_contents import Contents
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.derivation import Derivation
+from headwater.lineage.runs.long_runs import LongRun
+from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.newest_first import order_of
+from headwater.lineage.runs.run_facts import RunFacts
+from tests.lineage.test_reference import summary, torn
+from tests.reference.small_events import SECOND, STREAM, A, B, C, changed, run, x_from
+from tests.reference.world_events import deliver, facet
+from tests.reference.worlds import random_world
+from tests.support.data.lineage_world import in_batches, read_facts
+
+AHEAD_US = 3 * 24 * 3600 * SECOND
+
+
+class StoreOfFew(MemoryStore):
+    """A store that gives those that suffice of every run, however few events it has."""
+
+    asked_for_all = 0
+
+    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        self.asked_for_all += 1
+        return super().facts(run_keys)
+
+    def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        return {key: LongRun(facts).facts() for key, facts in super().facts(run_keys).items()}
+
+
+def few_in_batches(batches: Iterable[list[RunFacts]], contents: Contents) -> StoreOfFew:
+    store = StoreOfFew()
+    derivation = Derivation(store, contents, Naming())
+    for batch in batches:
+        derivation.add(batch)
+    return store
+
+
+@pytest.mark.slow
+def test_worlds_of_few_long_runs_are_the_same_by_those_that_suffice() -> None:
+    """Also where clocks run ahead, datasets are dropped and renamed, and names come to mean something else."""
+    spared = 0
+    for seed in range(150):
+        chance = Random(seed)
+        facts, contents = read_facts(random_world(seed))
+        batches = torn(long_runs(facts, chance), chance)
+        _, whole = in_batches(batches, contents)
+        few = few_in_batches(batches, contents)
+        assert summary(few) == summary(whole), seed
+        spared += not few.asked_for_all
+    assert spared > 10, "most worlds move names, of which all events are asked for; some have to do without"
+
+
+def long_runs(facts: Sequence[RunFacts], chance: Random) -> list[RunFacts]:
+    """Return what is said as said by two runs, again and again at any time."""
+    keys = sorted({fact.run_key for fact in facts if fact.kind == "RUN"})[:2]
+    found = []
+    for number, fact in enumerate(facts):
+        key = chance.choice(keys) if fact.kind == "RUN" else fact.run_key
+        for again in range(chance.choice((1, 1, 5))):
+            event_id = f"{number:032x}" if not again else f"{chance.getrandbits(128):032x}"
+            time_us = fact.time_us + again * chance.choice((0, SECOND, 7 * SECOND, AHEAD_US))
+            order = order_of(event_id, fact.type, time_us, fact.received_us)
+            found.append(replace(fact, run_key=key, order=order))
+    return found
+
+
+def test_a_thousand_updates_are_a_few_facts_whatever_order_they_come_in() -> None:
+    updates = [
+        run(1, second, x_from((A, B)[second % 2], C), kind="RUNNING", job_facets=STREAM) for second in range(1000)
+    ]
+    facts, _ = read_facts(deliver(updates))
+    forward, backward = (LongRun(order).facts() for order in (facts, facts[::-1]))
+    assert len(forward) == 4
+    assert sorted(fact.event_id for fact in forward) == sorted(fact.event_id for fact in backward)
+    kept = {fact.event_id for fact in forward}
+    assert {
+        min(facts, key=lambda fact: fact.time_us).event_id,
+        max(facts, key=lambda fact: fact.order).event_id,
+    } <= kept
+
+
+def test_what_adds_up_or_ends_a_dataset_counts_each_time_it_was_said() -> None:
+    told = facet(
+        entries=[{"namespace": C[0], "name": C[1], "type": "DATASET", "inputs": [{**_named(A), "type": "DATASET"}]}]
+    )
+    explicit = [run(1, second, kind="RUNNING", run_facets={"lineage": told}) for second in range(6)]
+    dropped = [run(2, second, changed(C, "DROP"), kind="COMPLETE") for second in range(6)]
+    for events in (explicit, dropped):
+        facts, _ = read_facts(deliver(events))
+        assert len(LongRun(facts).facts()) == 6
+
+
+def _named(named: tuple[str, str]) -> dict[str, str]:
+    return {"namespace": named[0], "name": named[1]}

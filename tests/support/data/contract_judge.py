@@ -1,0 +1,78 @@
+"""Judges of data contracts: the standard's published model and JSON Schema, and what is observed itself."""
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from jsonschema_rs import Draft201909Validator
+from msgspec import to_builtins
+from open_data_contract_standard.model import OpenDataContractStandard
+
+from headwater.common.errors import NotKnown
+from headwater.governance.contracts.breaks import Break, broken_promises, missing
+from headwater.governance.contracts.checking import ObservedAnswers
+from headwater.governance.contracts.odcs import document_of
+from headwater.governance.contracts.promise import Promise, read_promises
+from headwater.governance.yaml_text import yaml_of
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.operations.runtime.index import open_view_opener
+from headwater.questions import declared
+from headwater.questions.declaring import Question
+from tests.support.data.parsing import World
+
+SCHEMA = files("open_data_contract_standard").joinpath("schema.json")
+VALID = Draft201909Validator(json.loads(SCHEMA.read_text()))
+
+
+def is_valid(text: str) -> None:
+    """Hold a contract against the standard's model, and its JSON Schema."""
+    OpenDataContractStandard.from_string(text)
+    assert [f"{each.instance_path}: {each.message}" for each in VALID.iter_errors(yaml.safe_load(text))] == []
+
+
+class Sources:
+    """What questions are asked of."""
+
+    def __init__(self, views: ViewOpener, world: World) -> None:
+        self.open_views, self.rules, self.bronze = views, views.rules, world.bronze
+
+    def ask(self, question: Question, asked: Mapping[str, str]) -> Any:
+        return to_builtins(question.ask(self, asked))
+
+
+def written(sources: Sources, dataset: tuple[str, str], against: str | None = None) -> str:
+    """Return the contract of a dataset as YAML."""
+    return yaml_of(document_of(ObservedAnswers(sources.ask, against).of(*dataset)))
+
+
+def held(sources: Sources, promise: Promise, against: str | None = None) -> list[Break]:
+    try:
+        return broken_promises(promise, ObservedAnswers(sources.ask, against).of(*promise.asked))
+    except NotKnown as error:
+        return [missing(promise, str(error))]
+
+
+def every_contract(world: World) -> dict[str, str]:
+    """Return the contracts of all datasets of a lake, each held against the standard, and kept."""
+    opened = open_view_opener(world.settings, world.folder)
+    try:
+        sources = Sources(opened, world)
+        found = {}
+        for each in sources.ask(declared.datasets, {"limit": "10000"})["items"]:
+            try:
+                text = written(sources, (each["namespace"], each["name"]))
+            except NotKnown:
+                continue  # of which neither a schema nor an edge is known
+            is_valid(text)
+            (promise,) = read_promises(text, each["name"])
+            assert [
+                one
+                for one in held(sources, promise)
+                if not one.is_warning and one.kind not in ("dataset.missing", "dataset.renamed")
+            ] == []
+            found[f"{each['namespace']}/{each['name']}"] = text
+        return found
+    finally:
+        opened.close()

@@ -4,8 +4,8 @@ usage: python -m tools.gitleaks_examples gitleaks.toml > tests/fixtures/secrets/
 
 The rule set is `config/gitleaks.toml` of the repository gitleaks/gitleaks (MIT). Rules that need the name of a service
 near the token are left out. `tests/events/test_redaction_corpus.py` checks that redaction hides the examples, so
-a newer rule set shows the formats that are missing in `headwater/events/redaction_tokens.py`. A secret is written in two parts, so
-that scanners of repositories do not report it as leaked.
+a newer rule set shows the formats that are missing in `headwater/events/redaction_tokens.py`. A secret is written in
+two parts, so that scanners of repositories do not report it as leaked.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which generation of silver or gold is in force: other rules are built beside it and switched to at once."""
+"""Generations of silver and gold. Another version of the rules builds its own tables and then replaces the old ones."""
 
 import logging
 import re

@@ -1,6 +1,6 @@
 """One pass at a time on a lake: who comes while another is at work goes away again, and has changed nothing.
 
-On a disk the system holds the lock and lets go of it with the process, however that ends. Other storage has no such
+On a disk, the system holds the lock and releases it when the process ends. Other storage has no such
 thing: there a numbered file is a lease, written anew while its pass lives. How long ago that was is told by the
 storage's own clock, so that no two machines' clocks are compared. That answers are right does not rest on this (see
 `versions`): it keeps a pass from taking back what another one, still at work, has written.

@@ -1,4 +1,4 @@
-"""Pass after pass in one warm session: each when bronze has something new, until a signal says to end."""
+"""Run passes in one session, each when bronze has new rows, until a signal ends them."""
 
 import _thread
 import logging

@@ -38,7 +38,7 @@ _STREAM = {
         "spark-avro_2.13-4.1.1.jar",
     ),
 }
-"""What streams and ingests need beside Delta."""
+"""Packages for streams and file intake, in addition to Delta."""
 
 CONF = {
     # C1's own 48 MB of code are full after four minutes, and then nothing is compiled any more
@@ -74,7 +74,7 @@ Code that Spark generates stays off: it is new in each pass, and compiling it to
 def local_session(
     cores: int | None = None, more: Mapping[str, str] | None = None, *, streams: bool = False
 ) -> Iterator["SparkSession"]:
-    """Start Spark in this process's own JVM, on all cores unless told otherwise.
+    """Start Spark in the JVM of this process, by default on all cores.
 
     streams: with what streams and ingests need.
     Raises WrongSetting where pyspark, pandas, Java or Delta's jars are missing.

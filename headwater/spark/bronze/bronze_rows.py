@@ -48,7 +48,7 @@ _KINDS = {kind.value: kind for kind in RecordKind}
 
 @dataclass(frozen=True)
 class Start:
-    """Where a partition stands before a batch.
+    """The position of a partition before a batch.
 
     watermark: newest sequence in the lake; head: oldest that the log still keeps, None where numbers may be left out
     at will; decided: as of `ParserContext`.
@@ -138,7 +138,7 @@ class _Making:
 
 
 class CarriedClaims:
-    """Large bodies that came beside their records, by key."""
+    """Large bodies that the source read with their records, by key."""
 
     def __init__(self) -> None:
         self.bodies: dict[bytes, bytes] = {}

@@ -68,7 +68,7 @@ class SparkBronze:
         return self._folder.exists(EVENTS)
 
     def keep_books(self, log: str, now_us: int) -> int:
-        """Note in the lake how many records of a log beside its own it holds, for the audit; returns how many.
+        """Record the number of stored records of a log that is not the lake's own, for the audit, and return it.
 
         now_us: microseconds since 1970.
         """
@@ -84,7 +84,7 @@ class SparkBronze:
         return int(received)
 
     def known(self, _: int) -> DataFrame:
-        """Give all events there are, for a log beside the lake's own: what lands is mostly what some log has had."""
+        """Return the ids of all stored events. Files mostly contain events that a log has delivered, too."""
         return self.read(EVENTS).select(F.lit("0").alias("place"), "event_id")
 
     def properties(self) -> Mapping[str, str]:

@@ -16,7 +16,9 @@ def with_claims(spark: SparkSession, records: DataFrame, folder: str | None, key
     folder: where claims lie, a folder or a URI that Spark reads.
     """
     if keys and folder is None:
-        raise WrongSetting("Large bodies are kept beside the log, but nobody said where. Name the place with --claims.")
+        raise WrongSetting(
+            "The log refers to large bodies, but their folder is not configured. Name the place with --claims."
+        )
     paths = [path for key in keys if _exists(spark, path := f"{folder}/{_name(key)}")]
     if not paths:
         return records.withColumn("claim", F.lit(None).cast("binary"))

@@ -130,7 +130,7 @@ class Ingest:
         self._bronze.append(EVENTS, fresh, marks.watermarks, marks.last)
 
     def _append(self, table: Table, rows: DataFrame, marks: "_Marks") -> None:
-        """Append rows of which an attempt before may have left some."""
+        """Append rows without those that an interrupted attempt has already appended."""
         if present := marks.left.rows[table.name]:
             rows = rows.join(F.broadcast(self._spark.createDataFrame(present, _PLACE_TYPES)), _PLACE, "left_anti")
         self._bronze.append(table, rows, marks.left.marks[table.name], marks.last)
@@ -169,11 +169,11 @@ def _decided(left: Left, partition: str) -> frozenset[int]:
 
 
 def _check_kept(before: Mapping[str, int], after: Mapping[str, int], marks: Mapping[Source, int]) -> None:
-    """Raise LogUnavailable if retention has overtaken a batch while it was read: what is missing is no hole."""
+    """Raise LogUnavailable if retention deleted records of the batch during the read. They are not a gap in the log."""
     for source, mark in marks.items():
         if after.get(source.partition, 0) > max(before.get(source.partition, 0), mark + 1):
             raise LogUnavailable(
-                f"The log has let go of records of partition {source.partition} while they were read. They are read "
+                f"Retention deleted records of partition {source.partition} during the read. The others are read "
                 "again; lengthen its retention."
             )
 

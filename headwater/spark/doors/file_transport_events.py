@@ -1,4 +1,4 @@
-"""What OpenLineage's file transport wrote on the driver's disk: one application's events among those of others.
+"""Read one application's events from the files that OpenLineage's file transport wrote on the driver's disk.
 
 Its files are found by the beginning of their names and read by content: names are no proof. Where a name is made of the
 time to the second, two applications that begin in one second write into one file, and may overwrite each other.

@@ -74,7 +74,7 @@ def harness(
 
 
 class _Ending:
-    """What is said behind a notebook's events: the ids of its pipeline, and what was lost."""
+    """Add events after those of a notebook: the ids of its pipeline, and lost events."""
 
     def __init__(self, context: Any, application: ApplicationRun, ids: PipelineIds, began_ms: int):
         self._context = context

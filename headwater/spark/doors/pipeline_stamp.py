@@ -50,7 +50,7 @@ class PipelineIds:
         }
 
     def run_below(self, application: ApplicationRun) -> ApplicationRun:
-        """Return the run that the ids are said of: the application's, or the notebook's own, the same at each call."""
+        """Return the run that gets the ids: the application's, or the notebook's. Each call returns the same run."""
         if not self.notebook:
             return application
         run = uuid5(UUID(application.run), f"{self.notebook}\n{self.activity or ''}")
@@ -76,7 +76,7 @@ def known_ids(spark: SparkSession, **given: str | None) -> PipelineIds:
 def stamp_event(
     application: ApplicationRun, ids: PipelineIds, event_type: Literal["OTHER", "COMPLETE"], event_time: str
 ) -> dict[str, Any]:
-    """Return the RunEvent that says the ids of a run; a notebook's run is below the application's."""
+    """Return the RunEvent with the ids of a run. The run of a notebook is a child of the application's."""
     stamped = ids.run_below(application)
     facets: dict[str, Any] = {FACET: ids.facet}
     if stamped != application:

@@ -151,7 +151,7 @@ class Kept(Struct):
     again_us: int = 0
 
     def interval(self, kind: str) -> ValidityInterval[NamedTuple]:
-        """Return what the row says."""
+        """Return the content of the row."""
         source = Name(self.source_namespace, self.source_dataset, self.source_generation)
         inferred = self.origin == INFERRED_EDGE
         edge: NamedTuple = TableEdgeRow(source, self.opaque, inferred)

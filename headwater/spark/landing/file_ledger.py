@@ -62,7 +62,7 @@ class FileLedger:
         self.epoch = str(DeltaTable.forPath(spark, self._folder.uri(LANDED_FILES)).detail().collect()[0].id)
 
     def newest(self) -> DataFrame:
-        """Return what was said last of each file."""
+        """Return the newest entry of each file."""
         said = F.max_by(F.struct(*_SAID), F.struct("batch", "taken")).alias("said")
         return self._folder.read(LANDED_FILES).groupBy("file").agg(said).select("file", "said.*")
 

@@ -137,7 +137,7 @@ class FilePlans:
 
 
 def _changed(listing: DataFrame, newest: DataFrame, settled_us: int) -> DataFrame:
-    """Return the files of a listing that have something new, with what the ledger says of them."""
+    """Return the files of a listing with new content, and their entries in the ledger."""
     now = listing.withColumnsRenamed({"length": "now_length", "modified_us": "now_us"})
     is_new = "batch IS NULL OR now_length != length OR now_us != modified_us OR end < length OR NOT taken"
     is_torn = f"NOT whole AND NOT settled AND now_us < {settled_us}"

@@ -63,7 +63,7 @@ class HadoopFiles:
         return str(system.makeQualified(place).toString())
 
     def delete(self, path: str, length: int, modified_us: int) -> bool:
-        """Delete a file that has not changed since it was listed; tells whether it was deleted.
+        """Delete a file that has not changed since the listing. Return whether it was deleted.
 
         On a disk and HDFS it is renamed first and looked at once more: a writer that comes meanwhile makes another one.
         Of a deletion that was killed `….deleting` is left, a file like any other.

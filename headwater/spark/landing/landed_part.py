@@ -40,7 +40,7 @@ _STATE = {
     "whole": (BooleanType(), pa.bool_()),
 }
 LANDED = StructType([*ROWS, *(StructField(name, kind) for name, (kind, _) in _STATE.items())])
-"""Rows of bronze; and for each file a row without table, that says how far the file is taken."""
+"""Rows of bronze, and for each file a row without table with the position up to which it was read."""
 
 _SCHEMA = pa.schema([*ARROW_ROWS, *((name, kind) for name, (_, kind) in _STATE.items())])
 _CHUNK = 512

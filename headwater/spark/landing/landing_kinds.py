@@ -1,4 +1,4 @@
-"""What lands in storage, by kind, and how each gets into bronze: one table, asked by commands and notebook."""
+"""The kinds of sources in storage, and how each is read into bronze. Commands and the notebook use this table."""
 
 import re
 import time
@@ -50,7 +50,9 @@ def take_in(spark: SparkSession, lake: str, landing: Landing, seen: Seen = lambd
     WrongSetting; else Retry: run it again.
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]+", landing.name):
-        raise WrongSetting(f"{landing.name!r} is no name of a log. Use letters, digits, dots, dashes and underscores.")
+        raise WrongSetting(
+            f"{landing.name!r} is not a valid name of a log. Use letters, digits, dots, dashes and underscores."
+        )
     bronze = SparkBronze(spark, f"{lake}/bronze")
     if not bronze.exists():
         raise WrongSetting(

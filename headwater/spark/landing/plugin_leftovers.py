@@ -1,4 +1,4 @@
-"""Files that a session of the Spark plugin left beside its table, because a context that stops cannot commit to it."""
+"""Files that a session of the Spark plugin wrote next to its table, because a stopping context cannot commit."""
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +17,7 @@ _HEAD = ", ".join(f"{name} string" for name in (*_TEXTS, "received_at")) + ", he
 
 
 def leftover_batches(spark: SparkSession, table: str) -> list[str]:
-    """Return the ids of the batches that lie beside a table."""
+    """Return the ids of the batches in files next to a table."""
     names = StoragePlace(spark, f"{table}/{FOLDER}").names()
     return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and not name.startswith("."))
 

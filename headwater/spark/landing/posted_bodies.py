@@ -1,4 +1,4 @@
-"""Bodies as they were posted, to the events in them: gzip inflated, lists taken apart, losses turned into events."""
+"""Convert posted bodies to events: inflate gzip, split lists, and convert reports of lost events."""
 
 import zlib
 from collections.abc import Iterable, Iterator

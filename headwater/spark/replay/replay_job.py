@@ -77,7 +77,9 @@ def _options(given: argparse.Namespace) -> Options:
             log.warning("%s It is taken for a plain OpenLineage API. For a Marquez say --streams 1.", error)
             return plain
     if given.sinks is None or not given.sinks.is_file():
-        raise WrongSetting(f"{given.to!r} is no address, and there is no file {given.sinks}. Name it with --sinks.")
+        raise WrongSetting(
+            f"{given.to!r} is not an address, and {given.sinks} is not a file. Name the file with --sinks."
+        )
     sinks, broken = load_sinks(LocalSinksFile(given.sinks))
     if given.to in broken:
         raise WrongSetting(broken[given.to])

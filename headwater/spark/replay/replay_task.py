@@ -17,7 +17,7 @@ from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS, Delivery, Pace
 
 SHOWN = 20
-"""Reasons of refusals that are told."""
+"""The maximum number of reported reasons."""
 
 PLACE = ("log", "incarnation", "partition")
 ROWS = (*PLACE, "selected_us", *StoredHead._fields, "body")
@@ -42,7 +42,7 @@ class Told:
     reasons: list[str] = field(default_factory=list)
 
     def add(self, other: "Told") -> None:
-        """Add what became of others."""
+        """Add the results of another task."""
         self.sent, self.refused = self.sent + other.sent, self.refused + other.refused
         self.left_out, self.bytes = self.left_out + other.left_out, self.bytes + other.bytes
         self.first_us = min((each for each in (self.first_us, other.first_us) if each is not None), default=None)

@@ -53,7 +53,7 @@ _ORDER = ("event_us", "received_us", "incarnation", "partition", "sequence")
 
 
 class OrderKey(NamedTuple):
-    """Where an event stands in the order of event times; times in us, UTC."""
+    """The position of an event in the order of event times; times in us, UTC."""
 
     event_us: int
     received_us: int
@@ -97,7 +97,7 @@ class SparkReplay:
         self._places = StoragePlace(spark, f"{lake}/{_FOLDER}/{sink.name}")
 
     def look(self) -> dict[str, Any]:
-        """Return what would be sent; nothing is."""
+        """Return the payloads without sending them."""
         kept = self._kept()
         told = self._through(kept, _ALL, looks=True)
         return {
@@ -186,7 +186,7 @@ class SparkReplay:
         return None
 
     def _keep(self, at: ReplayPlace) -> None:
-        """Write a place into a file of its own, behind which the one before goes."""
+        """Write a position to a new file, and then delete the previous file."""
         before = sorted(self._places.names())
         number = int(before[-1]) + 1 if before else 1
         self._places.write(f"{number:010}", msgspec.json.encode(at).decode())

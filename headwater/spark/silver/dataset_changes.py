@@ -36,7 +36,7 @@ def happened(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def changes_names(fact: RunFacts) -> bool:
-    """Tell whether an event says DROP or RENAME."""
+    """Return whether an event reports DROP or RENAME."""
     return any(each.lifecycle in ("DROP", "RENAME") for each in fact.outputs)
 
 

@@ -27,7 +27,7 @@ from headwater.spark.silver.texts import read_names
 class DerivedRuns:
     """Runs among those that are stored; facets: of the batch and all before it.
 
-    proofs: rows of `COMMIT_PROOFS`, None if nothing is proven.
+    proofs: rows of `COMMIT_PROOFS`, None if there are no proofs.
     """
 
     folder: TableFolder

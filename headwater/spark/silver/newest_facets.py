@@ -20,7 +20,7 @@ from headwater.spark.silver.silver_datasets import DATASET
 from headwater.tables import Table
 
 OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]
-"""What there is one row of `LATEST` of."""
+"""The key of a row of `LATEST`."""
 
 IS_NEWER = "s.moved OR " + " > ".join(f"struct({', '.join(f'{side}.{name}' for name in NEWNESS)})" for side in "st")
 """Which rows replace those that are kept, as `State.put` takes it."""

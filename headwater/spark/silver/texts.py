@@ -25,7 +25,7 @@ class Reading(Generic[T]):
         self._memo: Memo[T] = Memo()
 
     def __call__(self, text: str) -> T:
-        """Return the value; it is shared, so nobody may change it."""
+        """Return the value. It is shared: do not change it."""
         raw = text.encode()
         return self._memo.get(raw) or self._memo.put(raw, self._decoder.decode(raw))
 

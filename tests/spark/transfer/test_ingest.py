@@ -434,7 +434,7 @@ def test_wrong_settings_are_named_and_two_at_once_are_one(lake: Lake, tmp_path: 
     lake.write("a.ndjson", event("a"))
     data = str(lake.world.folder / "lake")
     wrong: list[tuple[Landing, str]] = [
-        (Landing(str(lake.files), "a/b"), "no name of a log"),
+        (Landing(str(lake.files), "a/b"), "not a valid name of a log"),
         (Landing(str(tmp_path / "nowhere"), "x"), "Name a folder that is there"),
         (Landing(str(lake.files), "x", kind="xml"), "Formats: ndjson, capture, plugin, table"),
         (Landing(str(lake.files), "x", kind="plugin"), "No Delta table in"),

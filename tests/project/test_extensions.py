@@ -140,7 +140,7 @@ from typer.main import get_group
 from headwater.cli import main
 from headwater.cli.mcp_server import AgentTools
 from headwater.cli.base_app import check
-from headwater.cli.commands import app
+from headwater.cli.app import app
 
 with redirect_stdout(StringIO()):
     check()

@@ -99,7 +99,7 @@ class FileIngest:
         return [open_source(path, options, client_id) for path in self._settings.ingest]
 
     async def _open_log(self) -> Log:
-        """Open the log in its event loop, to which the client of a service belongs."""
+        """Open the log inside the event loop, because the client of a log service is bound to its loop."""
         return open_log(self._settings, self._folder, self._claims)
 
     def _take(self, loop: asyncio.Runner, opened: Log, sources: list[FileSource], until: float) -> Intake:

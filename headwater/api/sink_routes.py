@@ -39,7 +39,7 @@ class SinkItem(AnswerStruct):
 
 
 class SinksAnswer(AnswerStruct):
-    """All sinks. problem: error in the file of sinks; `items` are then the sinks that are still running."""
+    """All sinks. problem: error in the sinks file; `items` are then the sinks that are still running."""
 
     problem: str | None
     items: list[SinkItem]

@@ -97,7 +97,7 @@ ANYONE = Caller("anyone", frozenset({"admin"}), kind="anyone")
 
 
 class Key(BaseModel):
-    """The key of a producer or reader, with its secret in clear (in settings) or its SHA-256 (in the file of keys).
+    """The key of a producer or reader, with its secret in clear (in settings) or its SHA-256 (in the key file).
 
     Secrets made by `headwater keys` are 256 random bits and cannot be guessed from a hash. A slow password hash would
     add cost to each request without adding protection.

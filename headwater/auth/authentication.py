@@ -41,7 +41,7 @@ _NO_SESSION_HEADER = Denial(
 
 
 class Authenticator:
-    """Finds the caller of a request. Without keys, a file of keys and an issuer, every caller is `anyone`."""
+    """Finds the caller of a request. Without keys, a key file and an issuer, every caller is `anyone`."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Authenticator:
         tokens: "TokenVerifier | None" = None,
         sessions: "Sessions | None" = None,
     ):
-        """Read the file of keys once. The settings allow open access on loopback only."""
+        """Read the key file once. The settings allow open access on loopback only."""
         self._fixed = {key.digest: key for key in keys}
         self.file = key_file
         self.tokens = tokens
@@ -60,7 +60,7 @@ class Authenticator:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests need no credential. An existing file of keys ends open access, even if it is empty."""
+        """Whether requests need no credential. An existing key file ends open access, even if it is empty."""
         return not self._fixed and self.tokens is None and (self.file is None or not self.file.exists)
 
     async def find(self, headers: Mapping[str, str], query: str, method: str = "GET") -> Caller | None:

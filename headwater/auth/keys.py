@@ -83,7 +83,7 @@ class KeyFile:
                 self._text = text
         except HeadwaterError as error:
             self.exists = True
-            log.error("Cannot reload the file of keys, the previous keys stay valid: %s", error)
+            log.error("Cannot reload the key file, the previous keys stay valid: %s", error)
 
     def all(self) -> Sequence[Key]:
         """Return the current keys. Raises LakeUnavailable or WrongSetting if they cannot be read."""
@@ -166,17 +166,17 @@ class KeyFile:
 
 
 def read_keys(text: str | None) -> Sequence[Key]:
-    """Parse a file of keys. Raises WrongSetting, whose message does not quote the file."""
+    """Parse a key file. Raises WrongSetting, whose message does not quote the file."""
     try:
         return _KEYS.validate_json(text) if text else ()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise WrongSetting(f"The file of keys is invalid at {where!r}: {first['msg']}. Restore it.") from None
+        raise WrongSetting(f"The key file is invalid at {where!r}: {first['msg']}. Restore it.") from None
 
 
 def serialize_keys(keys: Sequence[Key]) -> str:
-    """Return the text of a file of keys. It contains no secrets."""
+    """Return the text of a key file. It contains no secrets."""
     values: list[dict[str, Any]] = [key.model_dump(mode="json", exclude={"key"}, exclude_defaults=True) for key in keys]
     return json.dumps(values, indent=1) + "\n"
 

@@ -125,7 +125,7 @@ class DataFolder:
 
     @cached_property
     def keys(self) -> "KeyManager":
-        """The keys of the settings and of the file of keys."""
+        """The keys of the settings and of the key file."""
         from headwater.auth.keys import KeyManager
         from headwater.operations.runtime.auth import open_key_file
 

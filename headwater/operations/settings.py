@@ -248,7 +248,7 @@ def _wrong(error: ValidationError, model: type[Settings], sources: Mapping[str, 
 
 
 def keys_path(settings: Settings) -> Path:
-    """Return the path of the file of keys; it may not exist."""
+    """Return the path of the key file; it may not exist."""
     return (settings.keys_file or settings.data / "identity" / "keys.json").expanduser().resolve()
 
 

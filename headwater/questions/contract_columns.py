@@ -121,7 +121,7 @@ class StepHistory:
 
 
 def _by_time(known: Iterable[_Written]) -> dict[int, _Written]:
-    """Return the run that counts at each moment: the greatest of those at one instant."""
+    """Return the writes by time. Of several writes at one time, the newest by rule 1.3 counts."""
     return {each.time_us: each for each in sorted(known, key=newness)}
 
 
@@ -178,7 +178,7 @@ class ColumnHistory:
         return self._seen[0][1] if self._seen else {}
 
     def is_of_readers(self, column: str) -> bool:
-        """Return whether the dataset has a base list, and only lists of readers name this column."""
+        """Return whether the dataset has a base list, and only lists that readers report contain this column."""
         return column in self.types and column not in self._written
 
     def changed(self, column: str) -> RunReference:

@@ -36,7 +36,7 @@ _ORDER = RowOrder[SavedFinding](
 
 
 def saved_findings(bronze: Bronze, page: ListPage, *, only: FindingKind | None = None) -> Unreported:
-    """Answer the current findings, newest first. only: list findings of this kind."""
+    """Return the current findings, newest first. only: list findings of this kind."""
     comparisons: list[Comparison] = []
     items: list[SavedFinding] = []
     for name, body in newest_job_bodies(bronze, NAMESPACE, PREFIX) if bronze.exists() else ():

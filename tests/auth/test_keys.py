@@ -51,7 +51,7 @@ def test_a_key_is_kept_as_its_hash_in_a_file_of_its_owner(tmp_path: Path) -> Non
 
 def test_a_running_process_takes_up_what_another_changes(tmp_path: Path) -> None:
     access, desk = Authenticator((), opened(tmp_path)), KeyManager(opened(tmp_path), ())
-    assert found(access, "anything") == ANYONE  # no file of keys yet: loopback, open
+    assert found(access, "anything") == ANYONE  # no key file yet: loopback, open
     first = desk.add(ADMIN, KeyRequest("spark", ["write"]))
     assert found(access, "anything") is None
     assert found(access, "") is None

@@ -239,8 +239,8 @@ NOT_FOLLOWED: tuple[tuple[str, str], ...] = (
 """Statements with a reference that leads to no column: all of `customers` may be meant."""
 
 REFUSED: tuple[tuple[str, str], ...] = (
-    ("INSERT INTO out (a) SELECT x FROM elsewhere", "x of a view that it does not show"),
-    ("INSERT INTO out (a) SELECT v.id FROM elsewhere v", "id of a view that it does not show"),
+    ("INSERT INTO out (a) SELECT x FROM elsewhere", "x of a view whose definition it does not contain"),
+    ("INSERT INTO out (a) SELECT v.id FROM elsewhere v", "id of a view whose definition it does not contain"),
     ("INSERT INTO out (a) SELECT * FROM elsewhere", "it takes `*` of a table whose columns"),
     ("INSERT INTO out (a) SELECT e.x FROM customers c, orders o, elsewhere e", "elsewhere, which is not a dataset"),
     ("INSERT INTO out (a) SELECT id FROM customers, orders", "several tables"),

@@ -63,7 +63,7 @@ _SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name
 """Selects the column lists that were mentioned under a name."""
 
 _ROW_WEIGHT = 5
-"""The weight of a list row in edges, so that the cache holds 100,000 rows."""
+"""How many edges a list row counts as in the cache. With this weight, the cache holds 100,000 rows."""
 
 _MAX_TIMES = 100_000
 """How many edge sets' times are cached, about 25 MB."""

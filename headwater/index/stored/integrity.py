@@ -124,7 +124,7 @@ def _write(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
 
 
 def _page_bytes(path: Path) -> int:
-    """Return the page size from the file header, or 0 if it is invalid, so that SQLite rejects the file."""
+    """Return the page size from the file header, or 0 if it is invalid. SQLite rejects such a file when it opens it."""
     try:
         with path.open("rb") as file:
             stored = int.from_bytes(file.read(18)[16:18], "big")

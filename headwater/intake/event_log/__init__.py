@@ -141,12 +141,12 @@ class LogReader(Protocol):
         """
 
     def pending(self, passed: int) -> int:
-        """Count the events after sequence `passed`. Services also count notes of refusals."""
+        """Count the events after sequence `passed`. Kafka and Event Hubs also count records of refused requests."""
 
     def received_us(self, sequence: int) -> int | None:
         """Return when the first event from `sequence` on was received (us, UTC), or None.
 
-        Services also count notes of refusals.
+        Kafka and Event Hubs also count records of refused requests.
         """
 
     def size_bytes(self) -> int:

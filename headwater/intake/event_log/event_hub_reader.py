@@ -253,7 +253,7 @@ class HubReader:
         return sequence_of(found["last_enqueued_sequence_number"] + 1 if empty else found["beginning_sequence_number"])
 
     def pending(self, passed: int) -> int:
-        """Count the records after `passed`, including notes of refusals."""
+        """Count the records after `passed`, including records of refused requests."""
         return max(0, self.tail() - passed)
 
     def received_us(self, sequence: int) -> int | None:

@@ -195,7 +195,7 @@ class SqliteLogReader:
         return int(self._segments()[0].stem)
 
     def pending(self, passed: int) -> int:
-        """Count the events after sequence `passed`, without notes of refusals."""
+        """Count the events after sequence `passed`, without records of refused requests."""
         found = [
             self._ask(path, lambda connection, _: events_behind(connection, passed)) for path in self._behind(passed)
         ]

@@ -57,7 +57,7 @@ class NoEvents(Exception):
 
 
 GetClaim = Callable[[bytes], bytes]
-"""Returns a large body by its key, as Capture files of Headwater's own hub contain it. Raises GiveUp, Retry."""
+"""Returns a large body by its key. Capture files of Headwater's own hub contain such keys. Raises GiveUp, Retry."""
 
 
 def read_pieces(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[Piece]:

@@ -50,7 +50,9 @@ class RunNamespaces:
 def apply_key_scopes(
     records: Sequence[LoggedRecord], found: Sequence[Outcome], run_namespaces: NamespaceLookup
 ) -> tuple[Sequence[Outcome], Mapping[str, str]]:
-    """Replace events that exceed the scope of their key by an InvalidEvent (`scope`). Also returns where runs began.
+    """Replace events that exceed the scope of their key by an InvalidEvent (`scope`).
+
+    Also returns the job namespace of each run's first event, by run id.
 
     The first received event begins a run, whatever its event time, because producers can forge event times.
     """

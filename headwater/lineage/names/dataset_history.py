@@ -168,7 +168,7 @@ class DatasetHistory:
                 todo.append(Span(before, self._before(before, time_us), time_us))
 
     def _spans(self, dataset: Name) -> Iterator[Span]:
-        """Yield the spans in which the location of a generation means it.
+        """Yield the spans in which the name at the location of a generation refers to that generation.
 
         A span begins with the generation or after the last rename, and lasts until the next end.
         """

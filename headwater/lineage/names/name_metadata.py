@@ -66,7 +66,8 @@ def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
 def metadata_rows(found: Iterable[Mapping[str, object]], table: str) -> tuple[MetadataRow, ...]:
     """Read rows of a table with the columns of `metadata.csv`; null means empty, and other columns are ignored.
 
-    Raises WrongSetting, which names the table, the row after sorting by these columns, and how to correct the error.
+    Raises WrongSetting, which names the table, the number of the row after sorting by these columns, and the
+    correction.
     """
     cells = sorted([str(row.get(column) or "").strip() for column in COLUMNS] for row in found)
     rows = [MetadataRow(*[*row, f"{table}, row {number} as sorted"]) for number, row in enumerate(cells, 1)]

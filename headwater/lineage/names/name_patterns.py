@@ -77,7 +77,7 @@ def read_pattern(text: str) -> Pattern:
     if len(set(names)) < len(names):
         raise ValueError(f"a hole is named twice in {text!r}")
     if any(kind == "rest" and not _ends(pieces[at + 1 :]) for at, (_, kind, _) in enumerate(pieces)):
-        raise ValueError(f"a hole without a kind follows the hole of kind rest in {text!r}")
+        raise ValueError(f"a placeholder without a type follows one of type `rest` in {text!r}")
     expression = "".join(_expression(pieces, at, text) for at in range(len(pieces)))
     needs = max((literal for _, _, literal in pieces), key=len, default="")
     return Pattern(text, re.compile(expression, re.DOTALL), _schemes(pieces), needs)

@@ -18,7 +18,9 @@ def view_of_hidden(tables: KnownTables) -> tuple[Relation, set[int]]:
             owners.setdefault(column.casefold(), []).append((place, column))
 
     def refuse(column: str) -> Made:
-        raise UnreadSql(f"{shown(column)} of a view that it does not show may be of no dataset, or of several")
+        raise UnreadSql(
+            f"{shown(column)} of a view whose definition it does not contain may be of no dataset, or of several"
+        )
 
     alone = [(of[0][1], {of[0]: {CHANGED}}) for of in owners.values() if len(of) == 1]
     return Relation(fields=alone, otherwise=refuse), {place for of in owners.values() for place, _ in of}

@@ -207,7 +207,7 @@ class _SqlScript:
         if doubtful:
             unread = self._unread
         elif behind:
-            unread = f"it reads {shown(self._reader.view)}, a view that it does not show"
+            unread = f"it reads {shown(self._reader.view)}, a view whose definition it does not contain"
         else:
             unread = made.unread or (_MORE_DECIDES if self._reader.left_open else None)
         return made._replace(

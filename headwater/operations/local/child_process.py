@@ -170,7 +170,7 @@ class NotificationPipe:
 
 
 def encode_position(source: Source, sequence: int) -> bytes:
-    """Encode how far a partition of bronze is."""
+    """Encode the position up to which a partition has been written to bronze."""
     return msgspec.json.encode((source, sequence))
 
 

@@ -279,7 +279,7 @@ class Connection(asyncio.Protocol):
         self._next_request()
 
     def _next_request(self) -> None:
-        """Start the next request and resume reading if none waits; paused while the client does not read responses."""
+        """Start the next waiting request, else resume reading. Do neither while the client does not read responses."""
         if self.transport.is_closing():
             return
         if self.flow.is_write_paused:

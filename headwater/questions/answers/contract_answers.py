@@ -58,7 +58,7 @@ class ContractExposure(AnswerStruct):
 class ContractColumn(AnswerStruct):
     """A column of the newest schema. type: as sent. changed: the run that gave it this type.
 
-    readers_only: the dataset has a complete list of columns, and only lists of readers name this column.
+    readers_only: the dataset has a complete list of columns without this one; only lists of its readers do.
     """
 
     name: str

@@ -88,7 +88,7 @@ def _node_at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:
 
 
 class SinksSource(Protocol):
-    """The file of sinks: on a local disk, or next to the lake (`runtime/lake_file.py`)."""
+    """The sinks file: on a local disk, or next to the lake (`runtime/lake_file.py`)."""
 
     name: str
 

@@ -245,7 +245,7 @@ def _add_dataset(datasets: dict[Name, Facets], of_run: dict[Name, Facets], read:
 
 
 def _events_with_datasets(found: MergedEvent, wires: Sequence[WireEvent]) -> Sequence[WireEvent]:
-    """Return the events whose datasets count: all, but only the newest with datasets for streams of full snapshots."""
+    """Return the events whose datasets count: all of them, but of a stream of full snapshots only the newest one."""
     mode = found.job_type("emissionPattern", "eventContentMode")
     if not (found.is_streaming and mode == "COMPLETE_SNAPSHOT"):
         return wires

@@ -48,7 +48,12 @@ _BASE_SUPPORT = (
     ItemSupport("dataset edge", "*", "part", "between datasets, without columns"),
     ItemSupport("job edge", "*", "not", "edges connect datasets"),
     ItemSupport("description", "*", "not", "`transformOperation` contains types and subtypes"),
-    ItemSupport("written dataset", "*", "part", "a dataset that a run only rewrites is its input (D9)"),
+    ItemSupport(
+        "written dataset",
+        "*",
+        "part",
+        "a dataset that a run reads and rewrites is sent as an input, not as an output (D9)",
+    ),
 )
 _COLUMNS_ONLY = "its columns only, if a whole dataset depends on a column"
 _SUPPORT_WITHOUT_DATASETS = (

@@ -147,7 +147,7 @@ def test_a_file_damaged_while_it_runs_is_built_anew(data: Path, shop: tuple[Runn
         raw.seek(4096)
         raw.write(b"\xa5" * (file.stat().st_size - 4096))
     asker.post(DROPPED)
-    assert "damaged" in running.stderr
+    assert "found damage" in running.stderr
     assert over_http(asker) != before, "the new event counts"
     assert asker.ask("rules")["indexed"]
     found = over_http(asker)

@@ -31,7 +31,7 @@ class StoreOfFew(MemoryStore):
         self.asked_for_all += 1
         return super().facts(run_keys)
 
-    def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+    def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         return {key: LongRun(facts).facts() for key, facts in super().facts(run_keys).items()}
 
 

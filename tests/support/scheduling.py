@@ -77,6 +77,6 @@ def _group(file: Path) -> str:
     """Return the name of the group of files that run in one process; a file without a shared fixture is its own."""
     fixture = next((name for name in SHARED if f"{name}: " in _text(file)), None)
     if fixture is None:
-        return file.relative_to(TESTS).as_posix()
+        return str(file)
     group = SAME_PROCESS.get(fixture, fixture)
     return "spark_2" if group == "spark" and SECOND_SPARK in file.parents else group

@@ -30,12 +30,13 @@ afterAll(async () => {
 /** The same Headwater with a page whose files have other hashes, as an upgrade leaves it. */
 function anotherBuild(folder: string): void {
   const [from, to] = [join(ROOT, 'headwater'), join(folder, 'headwater')];
-  mkdirSync(join(to, 'web'), { recursive: true });
-  for (const name of readdirSync(from)) if (name !== 'web') symlinkSync(join(from, name), join(to, name));
-  cpSync(join(from, 'web'), join(to, 'web'), { recursive: true });
-  const assets = join(to, 'web/assets/assets');
+  mkdirSync(join(to, 'api'), { recursive: true });
+  for (const name of readdirSync(from)) if (name !== 'api') symlinkSync(join(from, name), join(to, name));
+  for (const name of readdirSync(join(from, 'api'))) if (name !== 'web') symlinkSync(join(from, 'api', name), join(to, 'api', name));
+  cpSync(join(from, 'api', 'web'), join(to, 'api', 'web'), { recursive: true });
+  const assets = join(to, 'api/web/assets/assets');
   const names = readdirSync(assets).map((name) => [name, name.replace(/-([\w-]{8})\./, (_, hash: string) => `-${hash.slice(4)}${hash.slice(0, 4)}.`)] as const);
-  const texts = [join(to, 'web/assets/index.html'), ...names.map(([name]) => join(assets, name)).filter((each) => /\.(js|css)$/.test(each))];
+  const texts = [join(to, 'api/web/assets/index.html'), ...names.map(([name]) => join(assets, name)).filter((each) => /\.(js|css)$/.test(each))];
   for (const file of texts) writeFileSync(file, names.reduce((text, [name, other]) => text.replaceAll(name, other), readFileSync(file, 'utf8')));
   for (const [name, other] of names) renameSync(join(assets, name), join(assets, other));
 }

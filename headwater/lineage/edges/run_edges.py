@@ -193,16 +193,21 @@ def output_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
 
 def attempted_output_lineages(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     """Return the lineage of a run or attempt that did not complete (rule 6.10); empty if it completed."""
-    return [] if run.makes_edges else [_attempted(run, each, rules) for each in _contributions(run, rules)]
+    if run.makes_edges:
+        return []
+    explicit = _explicit_lines(run, rules)
+    return [_attempted(run, each, explicit, rules) for each in _contributions(run, rules)]
 
 
-def _attempted(run: Run, lineage: OutputLineage, rules: EdgeRules) -> OutputLineage:
-    """Add the sources in `columnLineage` that does not count: an attempt may have written what any event reports."""
+def _attempted(run: Run, lineage: OutputLineage, explicit: Container[Name], rules: EdgeRules) -> OutputLineage:
+    """Add the sources in `columnLineage` that does not count: an attempt may have written what any event reports.
+
+    explicit: the outputs with a `lineage` facet, whose `columnLineage` does not count.
+    """
     written = run.outputs.get(lineage.output) if lineage.output else None
     if written is None:
         return replace(lineage, attempt=run.state)
-    is_explicit = bool(written.lineage) and lineage.output in _explicit_lines(run, rules)
-    ignored = ((written.lineage, written.lineage_us),) if written.lineage and is_explicit else ()
+    ignored = ((written.lineage, written.lineage_us),) if written.lineage and lineage.output in explicit else ()
     lines = [(line, at) for content, at in (*written.replaced, *ignored) for line in rules.contents.lineage(content)]
     sources = {rules.naming.input(run.speaker, line.source, at) for line, at in lines if line.source}
     more = tuple(sorted(sources.difference(lineage.reads)))
@@ -238,9 +243,9 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     if not outputs:
         return feeds.without_output() if feeds.lines else _only_reads(run)
     alone = len(outputs) == 1
-    sources = read
+    sources, every = read, {**explicit, **lines}
     if silent and not alone and not all(name in inferred for name in silent):
-        sources = _all_sources(run, read, {**explicit, **lines}, unlisted, rules)
+        sources = _all_sources(run, read, every, unlisted, rules)
     filters, metadata = (*_filters(run, rules), *feeds.edges), _metadata_columns(run, rules)
     contexts = {
         output: _OutputContext(
@@ -259,7 +264,6 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     }
     of_entries = _OutputContext((), read, metadata, empty_counts=True, filters=filters, reads=reads)
     contexts.update(dict.fromkeys(explicit, of_entries))
-    every = {**explicit, **lines}
     found = {output: _read(run, output, own, contexts[output], rules) for output, own in every.items()}
     # Lineage of the whole output alone is not column lineage: all sources of the run may feed the output (rule 4.6).
     if wholes := [] if alone else [name for name, own in lines.items() if own and not found[name].carries]:

@@ -79,6 +79,9 @@ WORLDS: dict[str, Callable[[int], Sequence[Json]]] = {
     ],
     "outputs with versions": lambda n: [run(1, 1, *outputs(n, version=facet(datasetVersion="7")))],
     "outputs of a lineage facet": lambda n: [run(1, 1, run_facets=wide_lineage(n))],
+    "outputs of a failed run with both lineage facets": lambda n: [
+        run(1, 1, *(x_from(A, lake(f"out{i}")) for i in range(n)), kind="FAIL", run_facets=wide_lineage(n))
+    ],
     "inputs": lambda n: [run(1, 1, dataset(B), reads=[with_schema(lake(f"in{i}"), "x") for i in range(n)])],
     "outputs and as many inputs": lambda n: [run(1, 1, *outputs(n), reads=[dataset(lake(f"in{i}")) for i in range(n)])],
     "columns": lambda n: [run(1, 1, with_schema(B, " ".join(f"c{i}" for i in range(n))))],

@@ -1,1 +1,1 @@
-"""How fast, how lean: every figure beside its goal and beside the floor that no design could go under."""
+"""Measurements. Each figure is printed next to its goal and to the floor that no design can go below."""

@@ -27,7 +27,7 @@ LONGEST_TASK_MS = 50
 
 
 def run(rounds: int, only: str = "") -> list[Figure]:
-    """Run the measurements of `web/bench/measure.ts`; a goal stands beside each figure that has one.
+    """Run the measurements of `web/bench/measure.ts`; each figure is printed next to its goal, if it has one.
 
     only: those with these words in their name.
     """

@@ -1,4 +1,4 @@
-"""Statements of dialects that nobody recorded, with the column edges that a person says they have.
+"""Statements of dialects without recordings, with column edges that were determined by hand.
 
 `tests/fixtures/sql/dialects/DIALECT.sql`: what the datasets are, then statements, each behind a comment that names it
 (`-- = …`), what it writes, and what each of its columns is made of: `?` an indirect edge, `#` a masked one, `*` what

@@ -27,7 +27,7 @@ from headwater.lineage.sql.unread_sql import UnreadSql
 
 ROWS = 12
 CHANGES = 3
-"""How many random changes of a column are tried: one may leave a filter as it was."""
+"""Number of random changes of a column, because a single change may not affect a filter."""
 
 _TARGETS = {"out": "o1 INT, o2 INT", "keyed": "o1 INT PRIMARY KEY, o2 INT"}
 """The tables that statements write, and their columns."""
@@ -125,7 +125,7 @@ def _value(kind: str, random: Random) -> str:
 
 
 class Judged(NamedTuple):
-    """What inference says of a statement: how many edges, and which columns that matter are unused."""
+    """The result of inference for a statement: the number of edges, and the columns that matter and are unused."""
 
     edges: int
     missed: list[Missed]

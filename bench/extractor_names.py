@@ -59,7 +59,7 @@ def differs(address: Address, name: Name) -> bool:
 
 
 def cpu_us(rounds: int = 7) -> float:
-    """Return the CPU time of one name of the list, in microseconds, the least of some rounds; nothing is remembered."""
+    """Return the CPU time of one name of the list in microseconds, the minimum of several rounds without caches."""
     rules, names = default_rules(), [(each.address, each.table) for each in addresses()]
     found = []
     for _ in range(rounds):

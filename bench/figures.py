@@ -1,4 +1,4 @@
-"""A measured figure beside its goal and its floor, and the table of them."""
+"""A measured figure with its goal and its floor, and the table of figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

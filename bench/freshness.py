@@ -87,7 +87,7 @@ def _begin(client: httpx.Client) -> None:
 
 
 def known_events() -> Iterator[bytes]:
-    """Yield events of recurring jobs, each of a run of its own."""
+    """Yield events of recurring jobs, one for each run."""
     for number, body in enumerate(generate(1 << 40, KILOBYTES, jobs=JOBS), 1):
         at = body.index(_RUN_ID) + len(_RUN_ID)
         yield b"%b%08x%b" % (body[:at], 0xF0000000 + number, body[at + 8 :])
@@ -101,7 +101,7 @@ def _new_events() -> Iterator[bytes]:
 def _under_load(
     server: Server, client: httpx.Client, probes: int, known: Iterator[bytes], floor_ms: float
 ) -> list[Figure]:
-    """Ask beside a load; the floors of its waits are those of commits a tick apart."""
+    """Ask questions under load. The floors of the waits are those of commits one tick apart."""
     with TemporaryDirectory() as name:
         file = write_events(Path(name) / "events.ndjson", 1000, KILOBYTES, jobs=JOBS)
         with incoming(server.url, file, BACKGROUND, start=1):
@@ -158,7 +158,7 @@ def _answered_ms(client: httpx.Client, body: bytes) -> float:
 
 
 def _questions(client: httpx.Client) -> list[Figure]:
-    """Post a batch, wait until freshness says 0, then ask about the dataset of each event."""
+    """Post a batch, wait until freshness is 0, then ask about the dataset of each event."""
     body = json.dumps([_event(number) for number in range(BATCH)]).encode()
     client.post("/api/v1/lineage/batch", content=body, timeout=120).raise_for_status()
     began = time.perf_counter()
@@ -189,7 +189,7 @@ def _timed_ms(client: httpx.Client) -> float:
 
 
 def _event(number: int) -> dict[str, Any]:
-    """Return an event of a job that makes a dataset of its own."""
+    """Return an event of a job that writes its own dataset."""
     made_of = {"inputFields": [{"namespace": "s3://bench", "name": f"in/{number}", "field": "x"}]}
     facets = {"schema": {"fields": [{"name": f"y{number}"}]}, "columnLineage": {"fields": {f"y{number}": made_of}}}
     return {

@@ -61,7 +61,7 @@ def growth(times: int) -> list[Figure]:
 
 
 def _grown(times: int) -> Grown:
-    """Measure in processes of their own, whose memory nothing else has grown."""
+    """Measure in separate processes, so that no earlier measurement affects their memory."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         for step in ("parse", "build", "ask"):
             command = [sys.executable, "-m", "bench.growth", step, name, str(times)]

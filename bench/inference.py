@@ -105,7 +105,7 @@ def measure_truth(statement: TrueStatement) -> Measured:
 
 
 def like_with_like(each: Measured) -> Measured:
-    """Leave out edges of a kind that one side never says, however right they are.
+    """Leave out edges of a kind that one side never reports, even if they are correct.
 
     A column of a table that stays as it is (MERGE, UPDATE, `INSERT INTO t SELECT * FROM t`): the rules say that only
     beside other edges. Columns that a ROLLUP, CUBE or GROUPING SETS groups by: Spark's listener loses them as it

@@ -138,7 +138,7 @@ def _cores(pid: int) -> float:
 
 
 def _write(folder: Path, events: int, files: int, kilobytes: int) -> None:
-    """Write as the OneLake transport does, some days beside each other."""
+    """Write files as the OneLake transport does, for several days."""
     made = generate(events, kilobytes, seed=files)
     for number in range(files):
         bodies = list(islice(made, events // files))

@@ -36,7 +36,7 @@ ASKED: tuple[tuple[Question, dict[str, str]], ...] = (
 
 
 def events(jobs: int, runs: int) -> Iterator[bytes]:
-    """Yield the end of each run: every job writes a table of its own; some tables have owners and tags."""
+    """Yield the end of each run. Every job writes its own table; some tables have owners and tags."""
     chance = random.Random(3)
     for number, body in enumerate(generate(2 * runs, 8, jobs=jobs)):
         if number % 2 == 0:

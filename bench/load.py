@@ -92,7 +92,7 @@ def _length(head: bytes) -> int:
 
 
 class _Run:
-    """What the connections of one load share."""
+    """The state that the connections of one load share."""
 
     def __init__(self, waiting: Iterator[bytes], rate: float):
         self._waiting = enumerate(waiting)

@@ -22,7 +22,7 @@ def run() -> list[Figure]:
 
 
 def _ratio(kilobytes: int, new_lineage: bool, batch: int) -> float:
-    """Post events to a Headwater of their own and look at its log while it is open."""
+    """Post events to a new Headwater and measure its log while it is open."""
     with TemporaryDirectory(prefix="headwater-bench-") as name:
         count = EVENTS if new_lineage else 1000  # recurring ones come over and over, each time of other runs
         file = write_events(Path(name) / "events.ndjson", count, kilobytes, new_lineage=new_lineage)

@@ -2,7 +2,7 @@
 
 `python -m bench.observed_sql`: each query of TPC-H and TPC-DS (`bench/tpc_queries.py`) and each of
 `bench/medallion.sql` fills a table of its own from empty ones; the listener's events go to `.cache/observed-sql/`, as
-TPC's texts are not ours to hand on. A query that Spark refuses is left out, and said.
+TPC's texts are not ours to hand on. A query that Spark refuses is left out and reported.
 
 The split was fixed before anything was recorded: by the key of a statement's *name* (`tpcds_14`), half is set aside.
 """

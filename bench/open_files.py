@@ -1,6 +1,6 @@
 """How many files Headwater has open, and keeps, over many small commits of an event that no other is like.
 
-Each has a segment of the log of its own. `python -m bench.open_files [COMMITS]`: a line per 50 commits with the
+Each has its own segment of the log. `python -m bench.open_files [COMMITS]`: a line per 50 commits with the
 descriptors of each process, of them those of the log, files of the log, files of the lake that a version of a table
 uses, all of the lake's data files, and entries of its tables' logs.
 """

@@ -166,7 +166,7 @@ def _fields(schema: Any) -> Iterator[tuple[str, str]]:
 
 
 def _told(name: str, description: str) -> dict[str, Any]:
-    """Return an event that names the column everywhere a column is named, and is told what it is."""
+    """Return an event that contains the column name in every place for column names and descriptions."""
     facets = {
         "schema": {"fields": [{"name": name, "type": "string", "description": description}]},
         "columnLineage": {"fields": {name: {"inputFields": [{"namespace": "db", "name": "t", "field": name}]}}},

@@ -103,7 +103,7 @@ def incoming(url: str, file: Path, rate: int, *, start: int) -> Iterator[None]:
 
 
 def answers(url: str, file: Path, **options: float) -> dict[str, Any]:
-    """Send events from a process of its own, and return what it says: statuses, waits, seconds."""
+    """Send events from a separate process, and return its statuses, waits and seconds."""
     flags = [f"--{name}={value}" for name, value in options.items() if value is not True]
     flags += [f"--{name}" for name, value in options.items() if value is True]
     command = [sys.executable, "-m", "bench.load", url, str(file), *flags]
@@ -112,7 +112,7 @@ def answers(url: str, file: Path, **options: float) -> dict[str, Any]:
 
 
 def load(server: Server, file: Path, **options: float) -> Load:
-    """Send events from a process of its own; raises SystemExit unless all of them are acknowledged."""
+    """Send events from a separate process. Raises SystemExit unless all of them are acknowledged."""
     before = server.process.cpu_times()
     found = answers(server.url, file, **options)
     after = server.process.cpu_times()

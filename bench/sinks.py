@@ -74,7 +74,7 @@ def _measure(name: str, rounds: int, folder: str, options: dict[str, Any], goal:
 
 
 def _replay(data: Path, url: str) -> Iterator[Figure]:
-    """Replay a lake by the command, in a process of its own."""
+    """Replay a lake with the command in a separate process."""
     _fill(data, f"{data}/lake/bronze", REPLAYED)
     prepare_folder(load_settings({"data": data})[0])
     began = time.perf_counter()
@@ -120,7 +120,7 @@ def _fill(folder: Path, bronze: str, events: int = EVENTS) -> None:
 
 
 def _read(bronze: str, target: Target | None = None) -> None:
-    """Read all events, and convert them where there is a target; nothing is sent."""
+    """Read all events, and convert them if there is a target, without sending them."""
     lake = Bronze(bronze)
     feed, progress = SinkFeed(lake, lambda _: True), dict[tuple[str, str], int]()
     while batch := feed.next_batch(progress):

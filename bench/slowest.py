@@ -78,7 +78,7 @@ class Stations:
         self._base = self.spend(Heavy())
 
     def spend(self, event: Heavy) -> dict[str, float]:
-        """Return what a new event costs beyond an event that says nothing."""
+        """Return the cost of a new event in addition to that of an empty event."""
         self._number += 2
         body = event.body(self._number)
         self._world.append(body)
@@ -139,7 +139,7 @@ def search(tries: int, seed: int) -> list[tuple[str, float, Heavy]]:
 
 
 def _at_full_size(events: Iterable[Heavy]) -> list[tuple[Heavy, dict[str, float]]]:
-    """Measure each event at 1 MB, in a world of its own."""
+    """Measure each event at 1 MB, in a separate world."""
     found = []
     for event in dict.fromkeys([*events, *KNOWN]):
         large = event.scaled(LARGE)

@@ -1,4 +1,4 @@
-"""One Spark pass over new events of recurring jobs, after a history: warm, and in a session of its own."""
+"""One Spark pass over new events of recurring jobs after a history, in a warm and in a new session."""
 
 import argparse
 import json
@@ -174,7 +174,7 @@ def _figures(name: str, passes: list[Pass]) -> Iterator[Figure]:
 
 
 def once(lake: Path) -> dict[str, Any]:
-    """Make a pass in a session of its own; the times are those of the whole process."""
+    """Run a pass in a new session; the times are those of the whole process."""
     began = psutil.Process().create_time()
     with local_session(CORES) as spark:
         with measured(spark, lake) as found:

@@ -66,7 +66,7 @@ _FIRST_MS = 1_767_225_600_000
 
 @dataclass
 class Cost:
-    """What a pass cost, CPU in seconds; memory is the highest resident set, in MB.
+    """The cost of a pass: CPU in seconds, memory as the highest resident set in MB.
 
     written: rows and bytes that commits added to each table, without those that only join files; steps: a line for
     each Spark job.
@@ -109,7 +109,7 @@ class World:
         self._store(self._runs(self.jobs))
 
     def recur(self, events: int) -> None:
-        """Store events of jobs that say what they said before."""
+        """Store events of jobs that repeat their earlier lineage."""
         self._store(self._runs(events))
 
     def change_two(self) -> None:
@@ -147,7 +147,7 @@ def _timed(found: re.Match[bytes]) -> bytes:
 
 
 def measure(edges: int, many: int = MANY) -> list[Cost]:
-    """Build a world in a session of its own and make the four passes in it; the first figure is that of the build."""
+    """Build a world in a new session and run the four passes in it; the first figure is that of the build."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder, local_session(CORES, LASTING) as spark:
         world = World(Path(folder), edges)
         world.begin()

@@ -1,4 +1,4 @@
-"""Statements of which both SQL and observed column lineage were recorded: what inference is measured against.
+"""Statements with recorded SQL and observed column lineage, which inference is compared with.
 
 A fixed hash of the statement puts each into one of two halves. The half in `HELD_OUT` was set aside before work on the
 inference began: nobody looks at it or tunes on it; the bench only counts how much of it is found.

@@ -14,7 +14,7 @@ HOSTILE: dict[str, tuple[str, str, str]] = {
     "40,000 columns": ("", "SELECT " + ",".join(["a"] * 40_000), "tokens"),
     "NOTs": ("", "SELECT " + "NOT " * 5000 + "1", "nested"),
     "types": ("", "SELECT CAST(name AS " + "ARRAY<" * 500 + "INT" + ">" * 500 + ") FROM customers", "nested"),
-    "words": ("", "SELECT " + "interval " * 3000 + "1", "none that sqlglot"),
+    "words": ("", "SELECT " + "interval " * 3000 + "1", "cannot parse the SQL"),
     "casts": ("", "INSERT INTO out (a) SELECT name" + "::int" * 2500 + " FROM customers", "nested"),
     "stars": (
         "",

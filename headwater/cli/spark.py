@@ -99,10 +99,10 @@ def ingest(
     place = place if "://" in place else str(Path(place).resolve())
     since_us = read_since(since)()
     with local_session(more=private_spark_options(settings), streams=True) as spark:
-        from headwater.spark.landing.landing_kinds import Landing, take_in
+        from headwater.spark.landing.landing_kinds import Landing, ingest_source
 
         landing = Landing(place, name, kind, column, since_us, keep, str(claims_folder(settings)))
-        found = take_in(spark, str(lake_folder(settings)), landing, Console(stderr=True, quiet=as_json).print)
+        found = ingest_source(spark, str(lake_folder(settings)), landing, Console(stderr=True, quiet=as_json).print)
     show(found, as_json, lambda: pairs("Ingested", found))
 
 

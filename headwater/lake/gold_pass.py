@@ -12,6 +12,10 @@ from headwater.lake.open_table import newest_version
 from headwater.tables import GENERATIONS, STATE
 from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, decode_last_pass
 
+_PROGRESS = """SELECT incarnation, partition, max(sequence) AS sequence FROM t
+    WHERE part = 'position' AND sequence IS NOT NULL GROUP BY incarnation, partition"""
+"""The last record of each partition of the log. Each batch adds a row."""
+
 
 class GoldPass(NamedTuple):
     """The last pass that processed events: when it ended (us, UTC), and the progress of gold."""
@@ -40,8 +44,7 @@ class Gold:
                 return None
             self._opened = generation, table
         table = self._opened[1]
-        found = table.query("SELECT incarnation, partition, sequence FROM t WHERE part = 'position'")
-        rows = [row for row in found.to_pylist() if row["sequence"] is not None]
+        rows = table.query(_PROGRESS).to_pylist()
         progress = {(row["incarnation"], row["partition"]): row["sequence"] for row in rows}
         written_us = table.written_us()
         return None if written_us is None else GoldPass(written_us, progress)

@@ -57,6 +57,9 @@ _DELTA_LOG = "_delta_log"
 _NUMBERED = re.compile(r"(\d{20})\.(json|checkpoint\..*parquet)")
 _LAST_FIRST = [f"bronze/{table.name}" for table in reversed(BRONZE)]
 
+_NEWEST_STATE = """SELECT state FROM t WHERE part = 'position' AND state IS NOT NULL
+    ORDER BY batch DESC NULLS LAST LIMIT 1"""
+
 
 class BackupFiles:
     """The files copied into a backup so far."""
@@ -241,7 +244,7 @@ def _layer_versions(lake: LakeFiles, tables: list[str]) -> dict[str, int]:
         generation, _, table = rest.partition("/")
         if layer == "silver" and table == STATE.name:
             stored = LakeTable(f"{lake.address}/{name}", STATE, lake.options)
-            rows = stored.query("SELECT state FROM t WHERE part = 'position' AND state IS NOT NULL LIMIT 1")
+            rows = stored.query(_NEWEST_STATE)
             states = rows.column("state").to_pylist()
             for key, version in last_versions(states[0]).items() if states else ():
                 at, _, of = key.partition("/")

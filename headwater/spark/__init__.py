@@ -1,1 +1,1 @@
-"""Bronze to silver to gold with PySpark; the rules are those of `headwater.lineage`."""
+"""Derive silver and gold from bronze with PySpark, by the rules of `headwater.lineage`."""

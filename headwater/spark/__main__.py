@@ -1,7 +1,7 @@
-"""Silver and gold as a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE [--every 30s]`.
+"""Refresh silver and gold in a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE`.
 
-`headwater-spark replay LAKE --to …` sends history once more (`replay/replay_job.py`), and `headwater-spark ingest LAKE
-PLACE --name …` takes in what landed in storage (`landing/landing_job.py`).
+`headwater-spark replay LAKE --to …` sends stored events again (`replay/replay_job.py`). `headwater-spark ingest LAKE
+PLACE --name …` reads files with events from storage (`landing/landing_job.py`).
 In a notebook: `from headwater.spark.__main__ import main; main(["abfss://lake@account.dfs.core.windows.net"])`.
 """
 
@@ -34,7 +34,7 @@ from headwater.spark.repeated_passes import passes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Bring silver and gold of a lake up to date, or do what the first word says, in the session that is there."""
+    """Refresh silver and gold of a lake, or run the command in the first argument, in the session of the cluster."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["replay"]:
         _replay(arguments[1:])
@@ -46,15 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _refresh(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="headwater-spark", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("lake", help="folder or URI that holds `bronze`")
-    parser.add_argument("--rebuild", action="store_true", help="build anew beside the old tables, then switch")
-    parser.add_argument("--every", type=seconds, help="go on until stopped, looking for new events so often (30s)")
-    parser.add_argument("--rules", type=Path, help="folder of names.yaml, tags.yaml and so on, as a mounted path")
+    parser.add_argument("lake", help="folder or URI that contains `bronze`")
+    parser.add_argument("--rebuild", action="store_true", help="build new tables from all of bronze, then switch")
+    parser.add_argument("--every", type=seconds, help="run until stopped; time between checks for events (30s)")
+    parser.add_argument("--rules", type=Path, help="folder with names.yaml, tags.yaml and so on, as a mounted path")
     parser.add_argument("--window-days", type=int, help="days in which an earlier execution counts as use (92)")
-    parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
+    parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="maximum number of events in a batch")
     options = parser.parse_args(arguments)
     if options.rebuild and options.every:
-        parser.error("--rebuild is one pass, --every has no end. Rebuild first.")
+        parser.error("--rebuild and --every cannot be combined. Run --rebuild first.")
     rules = partial(read_rules, options.rules, options.window_days)
     rules()
     spark, batch_events = SparkSession.builder.getOrCreate(), options.batch_events
@@ -77,12 +77,12 @@ def _say(outcome: Mapping[str, Any]) -> None:
 
 
 def read_rules(folder: Path | None, window_days: int | None = None) -> UserRules:
-    """Read the user's rules; unlike `headwater up` a job has no last good ones, so a broken file stops it."""
+    """Read the user's rules. Raises WrongSetting for a broken file, because a job has no last valid rules."""
     window_us = None if window_days is None else window_days * DAY_US
     if folder is None:
         return UserRules(window_us=window_us)
     if not folder.is_dir():
-        raise WrongSetting(f"No folder {folder}. Name the folder of the rules as this machine sees it with --rules.")
+        raise WrongSetting(f"The folder {folder} does not exist. Set --rules to a folder on this machine.")
 
     def text(file: str) -> str | None:
         path = folder / file

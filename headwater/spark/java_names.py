@@ -1,7 +1,7 @@
-"""Names of Java's classes and packages, asked for once.
+"""Look up the names of Java classes and packages once.
 
-py4j asks Java for what a name is at each use. Spark lets it look for `functions` in eight packages, and what is no
-class is looked for in every jar: with the 250 of Spark each `F.col(…)` takes 1.4 ms of Java's processor time.
+py4j asks Java about a name at each use. Java then searches eight packages for `functions`, and searches every jar for
+names that are not classes. With Spark's 250 jars, each `F.col(…)` takes 1.4 ms of Java's processor time.
 """
 
 from typing import Any
@@ -23,11 +23,11 @@ _NAMES = (
     "scala.Option",
     "scala.collection.JavaConverters",
 )
-"""What pyspark and we use again and again, and on the way there the packages that they are in."""
+"""Names that pyspark and Headwater use often. `cache_java_names` also caches their packages."""
 
 
-def keep_names(spark: SparkSession) -> None:
-    """Let this process's view of a session's Java keep what these names are; a second call does nothing."""
+def cache_java_names(spark: SparkSession) -> None:
+    """Cache these names in pyspark's view of the session's JVM. A second call does nothing."""
     jvm: Any = getattr(spark.sparkContext, "_jvm")  # noqa: B009 - typed as if it could be missing
     for name in _NAMES:
         found = jvm

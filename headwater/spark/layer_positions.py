@@ -1,4 +1,4 @@
-"""How far a layer is: (log epoch, partition, sequence) of the events it holds, never a Delta version."""
+"""The position of a layer: its last sequence of each partition and log epoch. It is not a Delta version."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,118 +11,146 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import MaskingRule
 
 Source = tuple[str, str, str]
-"""Log, incarnation, partition."""
+"""A partition of a log: log, incarnation, partition."""
 
-_BODY = ("log", "incarnation", "partition")
+_SOURCE_COLUMNS = ("log", "incarnation", "partition")
 
 
 @dataclass(frozen=True)
 class LayerPosition:
-    """What silver and gold hold after a batch.
+    """The position of silver and gold after a batch, and the facts that the next batch needs.
 
-    batch: its number; exact: the columns that were told apart by case (rule 12), borrows: some run took the columns of
-    another run's schema, asks: some candidate is explained by other runs, all for what changes next; masking: the
-    declared steps that the rules have; answers: what tables of answers come to; versions: of all tables but `state`;
-    newest_us: time of the newest event that is not ahead of its receipt; parted: names of which events mention parts;
-    dated: some run has a nominal time; removed_before_us: retention removed older events before the layer took them;
-    proves: some event tells what commits prove; buckets: of the tables of edges.
+    batch: number of the batch
+    sequences: the last sequence of each partition
+    ambiguous_columns: keys of columns that differ only in case (rule 12), by dataset
+    has_schema_sources: some run uses the schema of another run
+    masking: the masking rules that the batch applied
+    has_unexplained: some candidate depends on the reports of other runs
+    answers: hashes of the tables with answers, by table name
+    versions: versions of all tables except `state`, by `layer/table`
+    newest_us: time of the newest event whose time is not after its receipt
+    partitioned_names: names of datasets that are known to have partitions
+    has_nominal_times: some run has a nominal time
+    removed_before_us: retention removed events before this time, and the layers never processed them
+    has_commit_proofs: some event contains proofs of commits
+    buckets: number of buckets in the edge tables
+    compacted: number of the last batch that compacted `state`
+    content_chars: total length of the texts of open candidates
+    has_stale_copies: some tables of `STATE_COPIES` are older than `state`
+    has_base_lists: some dataset has had a base list (rule 12.7)
     """
 
     batch: int = 0
     sequences: Mapping[Source, int] = field(default_factory=dict)
-    exact: Mapping[Name, frozenset[str]] = field(default_factory=dict)
-    borrows: bool = False
+    ambiguous_columns: Mapping[Name, frozenset[str]] = field(default_factory=dict)
+    has_schema_sources: bool = False
     masking: tuple[MaskingRule, ...] = ()
-    asks: bool = False
+    has_unexplained: bool = False
     answers: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
     newest_us: int | None = None
-    parted: frozenset[Name] = frozenset()
-    dated: bool = False
+    partitioned_names: frozenset[Name] = frozenset()
+    has_nominal_times: bool = False
     removed_before_us: int | None = None
-    proves: bool = False
+    has_commit_proofs: bool = False
     buckets: int = 1
+    compacted: int = 0
+    content_chars: int = 0
+    has_stale_copies: bool = False
+    has_base_lists: bool = False
 
 
 def read_position(rows: Iterable[Row]) -> LayerPosition:
-    """Return what rows of `positions` say."""
-    found = list(rows)
+    """Decode rows of `positions`. The newest row of each partition applies."""
+    found = sorted(rows, key=lambda row: row.batch or 0)
     sequences = {(row.log, row.incarnation, row.partition): row.sequence for row in found if row.sequence is not None}
-    state = next((row.state for row in found if row.state), None)
-    kept = _decoder.decode(state) if state else _StoredPosition()
-    exact = {dataset: frozenset(keys) for dataset, keys in kept.exact}
+    state = next((row.state for row in reversed(found) if row.state), None)
+    stored = _decoder.decode(state) if state else _StoredPosition()
+    ambiguous_columns = {dataset: frozenset(keys) for dataset, keys in stored.ambiguous_columns}
     batch = max((row.batch for row in found), default=0)
     return LayerPosition(
-        batch, sequences, exact, kept.borrows, kept.masking, kept.asks, kept.answers, kept.versions, kept.newest_us,
-        frozenset(kept.parted), kept.dated, kept.removed_before_us, kept.proves, kept.buckets,
+        batch, sequences, ambiguous_columns, stored.has_schema_sources, stored.masking, stored.has_unexplained,
+        stored.answers, stored.versions, stored.newest_us, frozenset(stored.partitioned_names),
+        stored.has_nominal_times, stored.removed_before_us, stored.has_commit_proofs, stored.buckets, stored.compacted,
+        stored.content_chars, stored.has_stale_copies, stored.has_base_lists,
     )  # fmt: skip
 
 
 def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[object, ...]]:
     """Return a position as rows of `positions`."""
-    exact = tuple((name, sorted(keys)) for name, keys in sorted(position.exact.items()))
-    kept = _StoredPosition(
-        exact, position.borrows, position.masking, position.asks, position.answers, position.versions,
-        position.newest_us, sorted(position.parted), position.dated,
-        position.removed_before_us, position.proves, position.buckets,
+    ambiguous_columns = tuple((name, sorted(keys)) for name, keys in sorted(position.ambiguous_columns.items()))
+    stored = _StoredPosition(
+        ambiguous_columns, position.has_schema_sources, position.masking, position.has_unexplained, position.answers,
+        position.versions, position.newest_us, sorted(position.partitioned_names), position.has_nominal_times,
+        position.removed_before_us, position.has_commit_proofs, position.buckets, position.compacted,
+        position.content_chars,
+        position.has_stale_copies, position.has_base_lists,
     )  # fmt: skip
-    state = msgspec.json.encode(kept).decode()
+    state = msgspec.json.encode(stored).decode()
     return [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
 
 
-def beyond(position: LayerPosition) -> Column:
-    """Tell which events are behind a position; literals, so that files without such are not read."""
+def after_position(position: LayerPosition) -> Column:
+    """Return the condition for events after a position, with literals by which Delta can skip files."""
     known = F.lit(False)
-    fresh = F.lit(False)
+    new_events = F.lit(False)
     for source, sequence in position.sequences.items():
-        known |= _is_of(source)
-        fresh |= _is_of(source) & (F.col("sequence") > sequence)
-    return fresh | ~known if position.sequences else F.lit(True)
+        known |= _is_of_source(source)
+        new_events |= _is_of_source(source) & (F.col("sequence") > sequence)
+    return new_events | ~known if position.sequences else F.lit(True)
 
 
-def limited(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int], int, bool]:
-    """Return about `limit` events of a frame, first ones of each source.
+def first_events(events: DataFrame, limit: int) -> tuple[DataFrame, dict[Source, int], int, bool]:
+    """Return about `limit` events of a frame: the first ones of each partition.
 
-    Also the last sequence of each that is in, how many events these may be, and whether there are more.
+    Also returns the last sequence of each partition, the maximum number of returned events, and whether there are more.
     """
-    found = events.groupBy(*_BODY).agg(F.min("sequence").alias("first"), F.max("sequence").alias("last")).collect()
+    found = (
+        events.groupBy(*_SOURCE_COLUMNS)
+        .agg(F.min("sequence").alias("first"), F.max("sequence").alias("last"))
+        .collect()
+    )
     share = max(1, limit // max(1, len(found)))
     ends = {(row.log, row.incarnation, row.partition): min(row.last, row["first"] + share - 1) for row in found}
     count = sum(ends[row.log, row.incarnation, row.partition] - row["first"] + 1 for row in found)
     more = any(row.last > ends[row.log, row.incarnation, row.partition] for row in found)
-    return within(events, ends), ends, count, more
+    return up_to(events, ends), ends, count, more
 
 
-def within(events: DataFrame, ends: Mapping[Source, int]) -> DataFrame:
-    """Return the events of some sources, of each up to a sequence."""
-    taken = F.lit(False)
+def up_to(events: DataFrame, ends: Mapping[Source, int]) -> DataFrame:
+    """Return the events of these partitions, each up to a sequence."""
+    included = F.lit(False)
     for source, last in ends.items():
-        taken |= _is_of(source) & (F.col("sequence") <= last)
-    return events.where(taken)
+        included |= _is_of_source(source) & (F.col("sequence") <= last)
+    return events.where(included)
 
 
-def _is_of(source: Source) -> Column:
+def _is_of_source(source: Source) -> Column:
     same = F.lit(True)
-    for column, value in zip(_BODY, source, strict=True):
+    for column, value in zip(_SOURCE_COLUMNS, source, strict=True):
         same &= F.col(column) == value
     return same
 
 
 class _StoredPosition(msgspec.Struct, array_like=True):
-    """See `LayerPosition`; what an older version did not write has its default."""
+    """A stored `LayerPosition`. Fields that an older release did not write have defaults."""
 
-    exact: tuple[tuple[Name, list[str]], ...] = ()
-    borrows: bool = False
+    ambiguous_columns: tuple[tuple[Name, list[str]], ...] = ()
+    has_schema_sources: bool = False
     masking: tuple[MaskingRule, ...] = ()
-    asks: bool = False
+    has_unexplained: bool = False
     answers: Mapping[str, str] = {}
     versions: Mapping[str, int] = {}
     newest_us: int | None = None
-    parted: Sequence[Name] = ()
-    dated: bool = False
+    partitioned_names: Sequence[Name] = ()
+    has_nominal_times: bool = False
     removed_before_us: int | None = None
-    proves: bool = False
+    has_commit_proofs: bool = False
     buckets: int = 1
+    compacted: int = 0
+    content_chars: int = 0
+    has_stale_copies: bool = False
+    has_base_lists: bool = False
 
 
 _decoder = msgspec.json.Decoder(_StoredPosition)

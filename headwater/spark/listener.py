@@ -1,4 +1,4 @@
-"""The OpenLineage listener of a Spark session: which of its properties it has, and whether events arrive."""
+"""Check the OpenLineage listener of a Spark session: its properties, and whether events arrive."""
 
 import time
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 from headwater.common.errors import Retry, WrongSetting
 from headwater.questions.producer_setup import AUTH_KEY, arrival_event
 
-_LOOK_S = 1.0
+_POLL_S = 1.0
 _ANSWER_S = 30.0
 
 
 def compare(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
-    """Return each property, what it should be, and whether the session has it so; the key is never shown."""
+    """Return the wanted value of each property, and whether the session has it. Never shows the key."""
     rows = []
     for name, value in wanted.items():
         found = spark.conf.get(name, None)
@@ -31,17 +31,18 @@ def compare(spark: SparkSession, wanted: Mapping[str, str]) -> pd.DataFrame:
 
 
 class Reader(NamedTuple):
-    """Where events are read, and with which key; on Azure another app than the receiver."""
+    """Address and key of a server. On Azure, different apps receive events and answer questions."""
 
     url: str
     key: str | None
 
 
 def check_arrival(receiver: Reader, reader: Reader, *, timeout_s: float = 180.0) -> dict[str, Any]:
-    """Post one event of the job `headwater/arrival-check` and wait until it can be read.
+    """Send one event of the job `headwater/arrival-check` and wait until the API returns it.
 
-    Returns `run`, `readable_after_s`, and `freshness_s`, the age of the oldest event that cannot be read yet.
-    Raises WrongSetting where a key is not taken, Retry where nothing answers or the event is not readable in time.
+    Returns `run`, `readable_after_s`, and `freshness_s`, the age of the oldest event that is not readable yet.
+    Raises WrongSetting if a server rejects a request, and Retry if it does not answer or the event does not
+    become readable within `timeout_s`.
     """
     run, began = str(uuid4()), time.monotonic()
     with _client(receiver) as client:
@@ -50,10 +51,10 @@ def check_arrival(receiver: Reader, reader: Reader, *, timeout_s: float = 180.0)
         while not _ask(client, "GET", "/api/headwater/v1/events", params={"run": run})["items"]:
             if time.monotonic() - began > timeout_s:
                 raise Retry(
-                    f"The event of run {run} was acknowledged and cannot be read after {timeout_s:.0f} s. Look at the "
-                    "parser's log, then run this again."
+                    f"The receiver accepted the event of run {run}, but it cannot be read after {timeout_s:.0f} s. "
+                    "Look at the parser's log, then run this again."
                 )
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
         waited = time.monotonic() - began
         freshness = _ask(client, "GET", "/api/headwater/v1/freshness")["log"]
     return {"run": run, "readable_after_s": round(waited, 1), "freshness_s": freshness}
@@ -72,13 +73,13 @@ def _ask(client: httpx.Client, method: str, path: str, **request: Any) -> Any:
     if answer.status_code == 503:
         raise Retry(f"{client.base_url}{path[1:]} is not ready (503). Run this again.")
     if not answer.is_success:
-        raise WrongSetting(f"{client.base_url}{path[1:]} answers {answer.status_code}. {_fix(answer)}")
+        raise WrongSetting(f"{client.base_url}{path[1:]} returned {answer.status_code}. {_fix(answer)}")
     return answer.json()
 
 
 def _fix(answer: httpx.Response) -> str:
     try:
-        told = answer.json()
-        return f"{told['error']} {told['fix']}"
+        body = answer.json()
+        return f"{body['error']} {body['fix']}"
     except (ValueError, KeyError, TypeError):
-        return "Check that the address is that of Headwater."
+        return "Check that this is the address of a Headwater server."

@@ -1,9 +1,9 @@
-"""One pass at a time on a lake: who comes while another is at work goes away again, and has changed nothing.
+"""Allow one pass at a time on a lake. A second pass ends immediately and changes nothing.
 
-On a disk, the system holds the lock and releases it when the process ends. Other storage has no such
-thing: there a numbered file is a lease, written anew while its pass lives. How long ago that was is told by the
-storage's own clock, so that no two machines' clocks are compared. That answers are right does not rest on this (see
-`versions`): it keeps a pass from taking back what another one, still at work, has written.
+On a disk, the system holds the lock and releases it when the process ends. On other storage, a numbered file is a
+lease, which its pass renews until it ends. The storage's clock measures the age of a lease, so clocks of different
+machines are never compared. Correct answers do not depend on the lock (see `versions`). It prevents a pass from
+reverting the commits of another one that is still running.
 """
 
 import fcntl
@@ -24,19 +24,19 @@ from headwater.spark.delta.storage_place import StoragePlace
 from headwater.tables.last_pass import REFRESH_FOLDER
 
 LEASE_S = 60.0
-"""A pass that has not been heard of for so long has ended."""
+"""Seconds after which a lease expires if its pass does not renew it."""
 
 log = logging.getLogger(__name__)
 
 
 @contextmanager
-def alone(spark: SparkSession, lake: str, work: str = REFRESH_FOLDER) -> Iterator[None]:
-    """Be the only pass over a lake; raises LakeUnavailable where there is one already.
+def hold_lake_lock(spark: SparkSession, lake: str, work: str = REFRESH_FOLDER) -> Iterator[None]:
+    """Hold the lock of a lake. Raises LakeUnavailable if another pass holds it.
 
-    work: a folder of the lake that stands for what is done there.
+    work: folder of the lock in the lake. Each kind of work has its own folder.
     """
     place = StoragePlace(spark, f"{lake}/{work}")
-    with _locked(Path(place.local), lake) if place.local else leased(place, lake):
+    with _locked(Path(place.local), lake) if place.local else hold_lease(place, lake):
         yield
 
 
@@ -52,34 +52,34 @@ def _locked(folder: Path, lake: str) -> Iterator[None]:
 
 
 @contextmanager
-def leased(place: StoragePlace, lake: str, *, lease_s: float = LEASE_S) -> Iterator[None]:
-    """Hold a lease: the file with the highest number. It ends by itself `lease_s` after its pass did."""
+def hold_lease(place: StoragePlace, lake: str, *, lease_s: float = LEASE_S) -> Iterator[None]:
+    """Hold a lease: the file with the highest number. It expires `lease_s` seconds after its last renewal."""
     files = leases(place)
     if files and _age_s(place, files[-1]) < lease_s:
         raise LakeUnavailable(_refusal(lake))
-    mine = f"{int(files[-1] if files else '0') + 1:010d}"
-    if not place.create(mine, _holder()):
+    own_lease = f"{int(files[-1] if files else '0') + 1:010d}"
+    if not place.create(own_lease, _holder()):
         raise LakeUnavailable(_refusal(lake))
     for old in files:
         place.remove(old)
     ended = threading.Event()
-    beating = threading.Thread(target=_beat, args=(place, mine, ended, lease_s / 4), daemon=True)
-    beating.start()
+    renewal = threading.Thread(target=_renew, args=(place, own_lease, ended, lease_s / 4), daemon=True)
+    renewal.start()
     try:
         yield
     finally:
         ended.set()
-        beating.join()
-        place.remove(mine)
+        renewal.join()
+        place.remove(own_lease)
 
 
 def leases(place: StoragePlace) -> list[str]:
-    """Return the names of the leases, the one that counts last."""
+    """Return the names of the lease files, the valid one last."""
     return sorted(name for name in place.names() if name.isdigit())
 
 
 def _age_s(place: StoragePlace, name: str) -> float:
-    """Return for how long a file has not been written, by the storage's clock."""
+    """Return the seconds since a file was written, by the storage's clock."""
     probe = f"now-{uuid4().hex}"
     place.write(probe, _holder())
     try:
@@ -88,12 +88,12 @@ def _age_s(place: StoragePlace, name: str) -> float:
         place.remove(probe)
 
 
-def _beat(place: StoragePlace, name: str, ended: threading.Event, every_s: float) -> None:
+def _renew(place: StoragePlace, name: str, ended: threading.Event, every_s: float) -> None:
     while not ended.wait(every_s):
         try:
             place.write(name, _holder())
         except Py4JJavaError as error:
-            log.warning("The lease of this pass could not be prolonged: %s", str(error).splitlines()[0])
+            log.warning("Could not renew the lease of this pass: %s", str(error).splitlines()[0])
 
 
 def _holder() -> str:
@@ -101,4 +101,4 @@ def _holder() -> str:
 
 
 def _refusal(lake: str) -> str:
-    return f"Another pass works in {lake}. Nothing was changed; run it again when that has ended."
+    return f"Another pass is running in {lake}. Nothing was changed. Wait until that pass has ended and try again."

@@ -1,4 +1,4 @@
-"""One pass over what is new in bronze: silver and gold together, a batch at a time, each as a whole or not at all."""
+"""Run a pass: update silver and gold from new events in bronze, in atomic batches."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,47 +16,69 @@ from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.common.failpoints import reach
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.layer_maintenance import maintain
-from headwater.spark.delta.spark_delta import CHECK, TableFolder, settings, together
+from headwater.spark.delta.spark_delta import (
+    REPLACE_WHERE_CHECK,
+    TASK_BYTES,
+    TableFolder,
+    run_concurrently,
+    scanned_bytes,
+    settings,
+)
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.delta.versions import (
-    SIGNED,
+    COMMIT_METADATA_SETTING,
+    is_newest,
     newest,
-    put_back,
-    strangers,
+    reject_concurrent_writes,
+    restore_tables,
+    tables_of_other_writers,
     transaction,
-    undisturbed,
     versions,
     writers,
 )
-from headwater.spark.gold.gold_answers import write_answers
+from headwater.spark.gold.gold_answers import write_surface
 from headwater.spark.gold.gold_edges import write_edges
 from headwater.spark.gold.gold_runs import write_runs
-from headwater.spark.java_names import keep_names
-from headwater.spark.layer_generations import LAYERS, begin, current, switch
-from headwater.spark.layer_positions import LayerPosition, Source, beyond, limited, position_rows, read_position
-from headwater.spark.one_pass import alone
-from headwater.spark.silver.bronze_reading import READ
+from headwater.spark.gold.unused_columns import write_unused
+from headwater.spark.java_names import cache_java_names
+from headwater.spark.layer_generations import LAYERS, begin_generation, current, switch
+from headwater.spark.layer_positions import LayerPosition, Source, after_position, first_events, position_rows
+from headwater.spark.one_pass import hold_lake_lock
+from headwater.spark.silver.bronze_reading import SHAPE_COLUMNS
 from headwater.spark.silver.silver_batch import SilverBatch
-from headwater.spark.silver.state import State
-from headwater.tables import BRONZE, DUPLICATES, EVENTS, GENERATIONS, GOLD, POSITIONS, REJECTED, SILVER, STATE, Table
+from headwater.spark.silver.silver_writing import STATE_FACETS
+from headwater.spark.silver.state import COMPACT_EVERY, STATE_COPIES, State
+from headwater.tables import (
+    BRONZE,
+    DUPLICATES,
+    EDGE_RUNS,
+    EVENTS,
+    FACETS,
+    GENERATIONS,
+    GOLD,
+    JOBS,
+    POSITIONS,
+    REJECTED,
+    SILVER,
+    STATE,
+    Table,
+)
 from headwater.tables.bronze import REMOVED_BEFORE
 from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass, decode_last_pass
 
 BATCH_EVENTS = 100_000
-"""Events taken at a time: what a batch must hold is bounded, however much has piled up."""
+"""Maximum number of events in a batch. It limits the memory that a backlog needs."""
 
-KEPT_S = 2 * 24 * 3600
-"""Retention leaves events in bronze for longer than this many seconds, whatever its setting."""
-
-FEW_EVENTS = 20_000
-"""A batch of so many is worked out in one task: to exchange rows between tasks costs more than that saves."""
+RETENTION_S = 2 * 24 * 3600
+"""Retention keeps events in bronze for more than this many seconds, whatever its setting."""
 
 TABLES: Mapping[str, Sequence[Table]] = {"silver": [each for each in SILVER if each is not STATE], "gold": GOLD}
 
-_FEW = {
-    "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a job of its own
+_SINGLE_TASK_SETTINGS = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a separate job
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.files.maxPartitionBytes": str(TASK_BYTES),
 }
 
 
@@ -68,50 +90,71 @@ def refresh(
     rebuild: bool = False,
     batch_events: int = BATCH_EVENTS,
     ending: Event | None = None,
+    task_bytes: int = TASK_BYTES,
 ) -> int:
-    """Bring silver and gold up to bronze; returns the number of events taken. A second call finds nothing to do.
+    """Update silver and gold from bronze. Returns the number of processed events.
 
-    What was made by other rules, or by older code, stays in force until all of bronze has been taken by these, beside
-    it; a pass that was cut off before is gone on with. lake: folder or URI that holds `bronze`; rebuild: in any case,
-    anew; ending: once it is set, the batch that is under way is the last one. Raises LakeUnavailable where another pass
-    is at work; then this one has changed nothing.
+    If rules or code have changed, a new generation is built from all of bronze. The old one stays current until then.
+    An interrupted build continues.
+
+    lake: folder or URI that contains `bronze`. rebuild: always build a new generation. ending: once it is set, the pass
+    ends after the current batch. task_bytes: bytes of table files for one task. Raises WrongSetting if there is no
+    bronze, and LakeUnavailable if another pass is running or has changed the tables.
     """
-    keep_names(spark)
+    cache_java_names(spark)
     bronze = TableFolder(spark, f"{lake}/bronze", BRONZE)
     if not bronze.exists(EVENTS):
-        raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder, or start `headwater up` once.")
+        raise WrongSetting(f"No table `events` in {bronze.root}. Check the lake's path, or run `headwater up` once.")
+    note = StoragePlace(spark, f"{lake}/{REFRESH_FOLDER}")
+    if not rebuild and _is_refreshed(spark, lake, _last_pass(note), rules.rules_hash):
+        return 0
     name = f"headwater {uuid4().hex}"
-    with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name}):
+    with (
+        hold_lake_lock(spark, lake),
+        reject_concurrent_writes(lake),
+        settings(spark, {REPLACE_WHERE_CHECK: "false", COMMIT_METADATA_SETTING: name}),
+    ):
         began_s, events = time.time(), newest(bronze, EVENTS)
-        was_idle = _was_idle(StoragePlace(spark, f"{lake}/{REFRESH_FOLDER}"), began_s)
+        was_idle = _was_idle(_last_pass(note), began_s)
         found = current(spark, lake, rules.rules_hash)
-        folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
-        taken, more = 0, True
+        folders = found if found and not rebuild else begin_generation(spark, lake, rules.rules_hash, force_new=rebuild)
+        for folder in (*folders.values(), bronze):
+            folder.task_bytes = task_bytes
+        processed, more = 0, True
         while more and not (ending and ending.is_set()):
             step = Pass(folders, bronze, rules, name, builds=folders is not found, was_idle=was_idle)
-            count, more = step.take(batch_events)
-            taken, was_idle = taken + count, False
+            count, more = step.process(batch_events)
+            processed, was_idle = processed + count, False
         if folders is not found and not more:
             switch(folders, rules.rules_hash)
         if not more:
-            note = LastPass(
-                began_s, rules.rules_hash, {f"bronze/{EVENTS.name}": events, **_versions_by_path(lake, folders)}
-            )
-            StoragePlace(spark, f"{lake}/{REFRESH_FOLDER}").write(NOTE_NAME, note.encode())
-    return taken
+            noted = {f"bronze/{EVENTS.name}": events, **_versions_by_path(lake, folders)}
+            note.write(NOTE_NAME, LastPass(began_s, rules.rules_hash, noted).encode())
+    return processed
 
 
-def _was_idle(place: StoragePlace, now_s: float) -> bool:
-    """Tell whether the last pass is so long ago that retention may have removed events since that no pass has taken."""
+def _last_pass(place: StoragePlace) -> LastPass | None:
     try:
-        last = decode_last_pass(place.read(NOTE_NAME).encode()) if place.has(NOTE_NAME) else None
-    except Py4JJavaError:  # its checksum is another one, as after a file was restored by hand
-        last = None
-    return last is None or now_s - last.began_s > KEPT_S
+        return decode_last_pass(place.read(NOTE_NAME).encode()) if place.has(NOTE_NAME) else None
+    except Py4JJavaError:  # a wrong checksum, for example after a manual restore
+        return None
+
+
+def _was_idle(last: LastPass | None, now_s: float) -> bool:
+    """Return whether the last pass was so long ago that retention may have removed unprocessed events since."""
+    return last is None or now_s - last.began_s > RETENTION_S
+
+
+def _is_refreshed(spark: SparkSession, lake: str, last: LastPass | None, rules_hash: str) -> bool:
+    """Return whether a pass would find no new data. Compares file names, like `lake.gold_pass.is_refreshed`."""
+    if last is None or last.rules_hash != rules_hash or not last.is_recent(time.time()):
+        return False
+    logs = ((StoragePlace(spark, f"{lake}/{path}/_delta_log"), version) for path, version in last.versions.items())
+    return all(run_concurrently(*(partial(is_newest, *each) for each in logs)))
 
 
 def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[str, int]:
-    """Return the versions of a generation's tables, and of those that say which generation is in force."""
+    """Return the versions of a generation's tables, and of the tables that name the current generation."""
     found: dict[str, int] = {}
     for layer, folder in folders.items():
         generation = folder.root.rpartition("/")[2]
@@ -123,7 +166,7 @@ def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[
 
 
 class Pass:
-    """A batch of events, from bronze to gold."""
+    """Processes one batch of events, from bronze to gold."""
 
     def __init__(
         self,
@@ -135,10 +178,10 @@ class Pass:
         builds: bool,
         was_idle: bool,
     ):
-        """Read nothing yet.
+        """Take the tables and options of the pass.
 
-        name: what commits are signed with; builds: the layers are not in force yet, and take all that bronze has;
-        was_idle: there was no pass for longer than retention leaves events, or it is not known.
+        name: name of the writer in commits. builds: the layers are not current yet and process all of bronze. was_idle:
+        retention may have removed events since the last pass, or the time of that pass is unknown.
         """
         self._builds = builds
         self._was_idle = was_idle
@@ -149,30 +192,45 @@ class Pass:
         self._spark = self._silver.spark
         self._rules = rules
 
-    def take(self, batch_events: int) -> tuple[int, bool]:
-        """Take the next events; returns how many, and whether there were more."""
-        self._began = newest(self._silver, STATE)
-        with self._sized(few=True):
+    def process(self, batch_events: int) -> tuple[int, bool]:
+        """Process the next batch. Returns the number of its events, and whether there are more events."""
+        self._state_version = newest(self._silver, STATE)
+        with self._task_mode(single=True):
             state = State(self._silver)
-            before = read_position(state.collect("position"))
-            is_put_back = self._put_back(before)
-            events, ends, count, more = limited(bronze_events(self._bronze, before), batch_events)
-        with self._sized(few=count <= FEW_EVENTS):
+            before = state.position
+            is_reverted = self._revert_interrupted(before)
+            ahead = bronze_events(self._bronze, before)
+            events, ends, count, more = first_events(ahead, batch_events)
+            size = scanned_bytes(ahead) if count else 0
+            is_single = size <= self._bronze.task_bytes
+        with self._task_mode(single=is_single):
+            state.compacts = before.batch + 1 - before.compacted >= COMPACT_EVERY or size > state.size
             if count:
                 bindings = state.collect("binding")
                 before = self._with_removal(before)
                 batch = SilverBatch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
-                now = self._take(batch, events, before, ends)
-            elif not (write_runs(self._gold, self._rules, None) or is_put_back):  # time alone loses runs
-                return 0, False
+                now = self._process(batch, events, before, ends)
+            elif not (write_runs(self._gold, self._rules, None) or is_reverted or before.has_stale_copies):
+                return 0, False  # write_runs finds lost runs without new events
             else:
-                now = replace(before, batch=before.batch + 1)
-            self._commit(state, now)
+                state.compacts |= before.has_stale_copies
+                now = self._refresh_copies(state, before)
+            self._commit(state, replace(now, compacted=now.batch if state.compacts else before.compacted))
         maintain(self._folders, now.batch)
         return count, more
 
+    def _refresh_copies(self, state: State, before: LayerPosition) -> LayerPosition:
+        """Write the copies of `state` that are out of date."""
+        if before.has_stale_copies:
+            run_concurrently(
+                lambda: self._silver.overwrite(JOBS, state.read(JOBS)),
+                lambda: self._silver.change(FACETS, STATE_FACETS, lambda _: state.read(FACETS)),
+                lambda: self._gold.overwrite(EDGE_RUNS, state.read(EDGE_RUNS)),
+            )
+        return replace(before, batch=before.batch + 1, has_stale_copies=False)
+
     def _with_removal(self, before: LayerPosition) -> LayerPosition:
-        """Note which events retention has removed from bronze before these layers could take them."""
+        """Record the time before which retention removed events that these layers have not processed."""
         may_lack = self._builds or self._was_idle
         removed_us = transaction(self._bronze, EVENTS, REMOVED_BEFORE) if may_lack else None
         if removed_us is None or removed_us == before.removed_before_us:
@@ -182,74 +240,80 @@ class Pass:
         return replace(before, removed_before_us=removed_us, answers={})
 
     def _lacks_removed(self, before: LayerPosition) -> bool:
-        """Tell whether a partition begins behind the next record of these layers, duplicates and rejected ones aside.
+        """Return whether bronze lacks the next events of a partition. Duplicates and rejected records are not missing.
 
-        One row for each partition of the log is collected.
+        Collects one row for each partition of the log.
         """
-        place, ahead = ("log", "incarnation", "partition"), self._bronze.read(EVENTS).where(beyond(before))
+        place, ahead = ("log", "incarnation", "partition"), self._bronze.read(EVENTS).where(after_position(before))
         for row in ahead.groupBy(*place).agg(F.min("sequence").alias("oldest")).collect():
-            taken = before.sequences.get((row.log, row.incarnation, row.partition), 0)
-            between = (F.col("sequence") > taken) & (F.col("sequence") < row.oldest)
+            processed = before.sequences.get((row.log, row.incarnation, row.partition), 0)
+            between = (F.col("sequence") > processed) & (F.col("sequence") < row.oldest)
             for name in place:
                 between = between & (F.col(name) == row[name])
             known = sum(self._bronze.read(table).where(between).count() for table in (DUPLICATES, REJECTED))
-            if taken + 1 + known < row.oldest:
+            if processed + 1 + known < row.oldest:
                 return True
         return False
 
-    def _put_back(self, before: LayerPosition) -> bool:
-        self._found = versions(self._folders, TABLES)
-        return put_back(self._folders, before.versions or dict.fromkeys(self._found, 0), self._found)
+    def _revert_interrupted(self, before: LayerPosition) -> bool:
+        self._versions_at_start = versions(self._folders, TABLES)
+        return restore_tables(
+            self._folders, before.versions or dict.fromkeys(self._versions_at_start, 0), self._versions_at_start
+        )
 
-    def _take(
+    def _process(
         self, batch: SilverBatch, events: DataFrame, before: LayerPosition, ends: Mapping[Source, int]
     ) -> LayerPosition:
-        batch.take(events)
-        _, _, answers = together(
+        batch.process(events)
+        _, _, answers, _ = run_concurrently(
             partial(write_edges, self._silver, self._gold, self._rules, batch),
             partial(write_runs, self._gold, self._rules, batch),
-            partial(self._answers, batch, before.answers),
+            partial(self._surface, batch, before.answers),
+            partial(write_unused, self._gold, self._rules, batch, recompute_all=not before.answers),
         )
         sequences = {**before.sequences, **ends}
         return LayerPosition(
-            batch.number, sequences, batch.exact, batch.borrows, self._rules.masking, batch.asks, answers,
-            newest_us=batch.newest_us, parted=batch.parted, dated=batch.dated,
-            removed_before_us=batch.removed_before_us, proves=batch.proves, buckets=batch.buckets,
+            batch.number, sequences, batch.ambiguous_columns, batch.has_schema_sources, self._rules.masking,
+            batch.has_unexplained, answers, newest_us=batch.newest_us, partitioned_names=batch.partitioned_names,
+            has_nominal_times=batch.has_nominal_times,
+            removed_before_us=batch.removed_before_us, has_commit_proofs=batch.has_commit_proofs, buckets=batch.buckets,
+            content_chars=batch.content_chars, has_stale_copies=not all(map(batch.state.updates_copy, STATE_COPIES)),
+            has_base_lists=batch.has_base_lists,
         )  # fmt: skip
 
-    def _answers(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
-        return before if before and batch.answers_stand else write_answers(self._gold, self._rules, batch, before)
+    def _surface(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
+        return before if before and batch.keeps_answers else write_surface(self._gold, self._rules, batch, before)
 
     def _commit(self, state: State, position: LayerPosition) -> None:
-        """Say that the batch is done, if nobody else has written meanwhile.
+        """Complete the batch, unless another writer has changed the tables meanwhile.
 
-        Of two that get here, one: the transaction of `state` is numbered by the batch, and goes on by one.
+        The transaction of `state` has the number of the batch, so only one of two concurrent passes can complete it.
         """
         now = versions(self._folders, TABLES)
-        if not strangers(self._folders, self._found, now, self._name):
+        if not tables_of_other_writers(self._folders, self._versions_at_start, now, self._name):
             rows = position_rows(replace(position, versions=now), self._rules.rules_hash)
-            state.set(POSITIONS, self._silver.rows(POSITIONS, rows))
+            state.put(POSITIONS, self._silver.rows(POSITIONS, rows))
             reach("spark.before_state")
             state.write(position.batch)
-        made = writers(self._silver, STATE.name, self._began, newest(self._silver, STATE))
+        made = writers(self._silver, STATE.name, self._state_version, newest(self._silver, STATE))
         if [writer for _, writer in made] != [self._name]:
             raise LakeUnavailable(
-                f"Another pass has worked in {self._silver.root} at the same time. What this one wrote is taken back "
-                "by the next. Run it again."
+                f"Another pass changed {self._silver.root} at the same time. The next pass reverts this one. "
+                "Run it again."
             )
 
     @contextmanager
-    def _sized(self, *, few: bool) -> Iterator[None]:
-        """Work in one task, or in as many as there are."""
-        self._silver.small = self._gold.small = self._bronze.small = few
-        with settings(self._spark, _FEW if few else {}):
+    def _task_mode(self, *, single: bool) -> Iterator[None]:
+        """Run the steps in one task (`single`), or in as many as Spark chooses."""
+        self._silver.small = self._gold.small = self._bronze.small = single
+        with settings(self._spark, _SINGLE_TASK_SETTINGS if single else {}):
             yield
 
 
 def bronze_events(bronze: TableFolder, before: LayerPosition) -> DataFrame:
-    """Return the events behind a position in the columns of bronze that silver reads, times in us."""
-    where = beyond(before)
+    """Return the events after a position, in the columns that silver reads. Times are in microseconds."""
+    where = after_position(before)
     times = {"received_us": F.unix_micros("received_at"), "event_time": F.unix_micros("event_time")}
     position = ("log", "incarnation", "partition", "sequence")
-    events = bronze.fixed(EVENTS, where).where(where)
-    return events.withColumns(times).select(*position, *READ, "body")
+    events = bronze.snapshot(EVENTS, where).where(where)
+    return events.withColumns(times).select(*position, *SHAPE_COLUMNS, "body")

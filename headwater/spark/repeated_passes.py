@@ -1,4 +1,4 @@
-"""Run passes in one session, each when bronze has new rows, until a signal ends them."""
+"""Run a pass whenever bronze has new rows, in one session and until a signal arrives."""
 
 import _thread
 import logging
@@ -20,8 +20,8 @@ from headwater.spark.refresh import BATCH_EVENTS, refresh
 from headwater.tables import EVENTS
 from headwater.tables.last_pass import IDLE_S
 
-MOST_PAUSE_S = 600.0
-"""Between two passes that failed, or between two at all where these are further apart."""
+MAX_PAUSE_S = 600.0
+"""Maximum pause in seconds after a failed pass, unless the interval between passes is longer."""
 
 log = logging.getLogger(__name__)
 
@@ -34,35 +34,34 @@ def passes(
     *,
     batch_events: int = BATCH_EVENTS,
 ) -> Iterator[tuple[int, float]]:
-    """Make passes until SIGTERM or SIGINT, at which the batch that is under way is ended first.
+    """Run passes until SIGTERM or SIGINT. After a signal, the current batch is completed first.
 
-    every_s: seconds from the end of one pass to the next look at bronze; read_rules: asked before each pass. Yields of
-    each how many events it took, and in how many seconds; one that fails is tried again, ever more slowly. Raises
-    WrongSetting.
+    every_s: seconds from the end of a pass to the next check of bronze. read_rules: called before each pass. Yields the
+    number of events and the seconds of each pass. Repeats a failed pass after a growing pause. Raises WrongSetting.
     """
     events = TableFolder(spark, f"{lake}/bronze", [EVENTS])
-    seen, seen_at, pause_s = -1, 0.0, every_s
-    with told_to_end() as ending:
+    seen_version, checked_at, pause_s = -1, 0.0, every_s
+    with stop_on_signal() as ending:
         while not ending.is_set():
-            if seen < 0 or is_followed(events, EVENTS, seen) or time.monotonic() - seen_at > IDLE_S:
+            if seen_version < 0 or is_followed(events, EVENTS, seen_version) or time.monotonic() - checked_at > IDLE_S:
                 try:
                     began, now = time.monotonic(), newest(events, EVENTS) if events.exists(EVENTS) else -1
-                    taken = refresh(spark, lake, read_rules(), batch_events=batch_events, ending=ending)
-                    seen, seen_at, pause_s = now, time.monotonic(), every_s
-                    yield taken, seen_at - began
+                    processed = refresh(spark, lake, read_rules(), batch_events=batch_events, ending=ending)
+                    seen_version, checked_at, pause_s = now, time.monotonic(), every_s
+                    yield processed, checked_at - began
                 except (Retry, PySparkException, Py4JJavaError) as error:
-                    seen, pause_s = -1, max(every_s, min(MOST_PAUSE_S, pause_s * 2))
-                    log.warning("A pass failed, the next one comes in %.0f s: %s", pause_s, str(error).splitlines()[0])
+                    seen_version, pause_s = -1, max(every_s, min(MAX_PAUSE_S, pause_s * 2))
+                    log.warning("A pass failed. The next one starts in %.0f s: %s", pause_s, str(error).splitlines()[0])
             ending.wait(pause_s)
 
 
 @contextmanager
-def told_to_end() -> Iterator[threading.Event]:
-    """Give what SIGTERM and SIGINT set, wherever they find the thread that waits for it."""
+def stop_on_signal() -> Iterator[threading.Event]:
+    """Yield an event that SIGTERM and SIGINT set, even if they interrupt the thread that waits for it."""
     ending = threading.Event()
 
     def end(*_: object) -> None:
-        _thread.start_new_thread(ending.set, ())  # it takes a lock, which who is interrupted may hold
+        _thread.start_new_thread(ending.set, ())  # `set` takes a lock, which this thread may hold
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

@@ -1,4 +1,4 @@
-"""A Spark session on this machine; Fabric and Databricks bring their own."""
+"""Start a Spark session on this machine. Fabric and Databricks provide their own."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ _DELTA = {
     "3.5": ("delta-spark_2.12-3.3.3.jar", "delta-storage-3.3.3.jar"),
     "4.1": ("delta-spark_4.1_2.13-4.3.1.jar", "delta-storage-4.3.1.jar"),
 }
-"""By the Spark that is installed."""
+"""Jars of Delta, by version of Spark."""
 
 _STREAM = {
     "3.5": (
@@ -38,10 +38,10 @@ _STREAM = {
         "spark-avro_2.13-4.1.1.jar",
     ),
 }
-"""Packages for streams and file intake, in addition to Delta."""
+"""Jars for streams and the ingestion of files, in addition to those of Delta, by version of Spark."""
 
 CONF = {
-    # C1's own 48 MB of code are full after four minutes, and then nothing is compiled any more
+    # C1's default code cache of 48 MB is full after four minutes, and the compiler stops then
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
     "-XX:ReservedCodeCacheSize=240m",
     "spark.driver.host": "127.0.0.1",
@@ -50,7 +50,7 @@ CONF = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    # most of a batch's work is Python's: generating and compiling Java for each small step costs more than it saves
+    # Python does most of the work of a batch: generating Java code for small steps costs more than it saves
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",
@@ -64,9 +64,9 @@ CONF = {
 
 
 LASTING: Mapping[str, str] = {"spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC"}
-"""For a session that lasts: both of Java's compilers, which learn Spark's own code by and by.
+"""Settings of a long-running session: both of Java's compilers run, and optimize Spark's code over time.
 
-Code that Spark generates stays off: it is new in each pass, and compiling it took half as long again as all else.
+Spark's code generation stays off. Each pass would generate new code, and compiling it takes longer than the pass.
 """
 
 
@@ -74,15 +74,15 @@ Code that Spark generates stays off: it is new in each pass, and compiling it to
 def local_session(
     cores: int | None = None, more: Mapping[str, str] | None = None, *, streams: bool = False
 ) -> Iterator["SparkSession"]:
-    """Start Spark in the JVM of this process, by default on all cores.
+    """Start Spark on this machine, by default on all cores.
 
-    streams: with what streams and ingests need.
-    Raises WrongSetting where pyspark, pandas, Java or Delta's jars are missing.
+    more: additional settings. streams: add the jars for streams and the ingestion of files.
+    Raises WrongSetting if pyspark, pandas, Java or Delta's jars are missing.
     """
     _require()
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
 
-    from headwater.spark.java_names import keep_names  # noqa: PLC0415 - as above
+    from headwater.spark.java_names import cache_java_names  # noqa: PLC0415 - as above
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     threads = cores or len(os.sched_getaffinity(0))
@@ -93,7 +93,7 @@ def local_session(
     with _prints_elsewhere():
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    keep_names(spark)
+    cache_java_names(spark)
     try:
         yield spark
     finally:
@@ -102,19 +102,22 @@ def local_session(
 
 @contextmanager
 def _prints_elsewhere() -> Iterator[None]:
-    """Let what Java prints, such as how many files VACUUM has deleted, go where log lines go."""
+    """Redirect the output of Java to stderr, for example the number of files that VACUUM deleted."""
     sys.stdout.flush()
-    own = os.dup(1)
+    stdout_copy = os.dup(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
-        os.dup2(own, 1)
-        os.close(own)
+        os.dup2(stdout_copy, 1)
+        os.close(stdout_copy)
 
 
 def class_path(*, streams: bool = False) -> str:
-    """Return where the jars are: in HEADWATER_SPARK_JARS, or in the folders of `make setup`."""
+    """Return the paths of the jars in HEADWATER_SPARK_JARS, or in the folders of `make setup`.
+
+    Raises WrongSetting if one is missing.
+    """
     cache = Path(__file__).parents[2] / ".cache" / "jars"
     named = os.environ.get(JARS)
     folders = [Path(named)] if named else [cache / "delta", cache / "spark-stream"]
@@ -124,24 +127,24 @@ def class_path(*, streams: bool = False) -> str:
     if absent:
         raise WrongSetting(
             f"{absent[0]} is not in {' or '.join(map(str, folders))}. Run `make setup` in a checkout of Headwater (for "
-            f"Spark 4.1 `make test-spark4`), or name the folder that holds {', '.join(names)} in {JARS}."
+            f"Spark 4.1 `make test-spark4`), or set {JARS} to the folder that contains {', '.join(names)}."
         )
     return os.pathsep.join(map(str, jars))
 
 
 def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
-    """Return the jars beyond its own that a version of pyspark needs; raises WrongSetting for others than ours."""
+    """Return the additional jars that a version of pyspark needs. Raises WrongSetting if the version is unsupported."""
     release = ".".join(spark.split(".")[:2])
     if release not in _DELTA:
         raise WrongSetting(
-            f"Headwater runs on Spark {' and '.join(_DELTA)}; pyspark is {spark}. Run `pip install 'headwater[spark]'`."
+            f"Headwater needs Spark {' and '.join(_DELTA)}, not pyspark {spark}. Run `pip install 'headwater[spark]'`."
         )
     return _DELTA[release] + (_STREAM[release] if streams else ())
 
 
 def _require() -> None:
     with extra("spark"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # pyspark 3.5 asks distutils for versions
+        warnings.simplefilter("ignore", DeprecationWarning)  # pyspark 3.5 imports distutils
         import delta  # noqa: F401, PLC0415
         import pandas  # noqa: F401, PLC0415
-        import pyspark.sql.pandas.utils  # noqa: F401, PLC0415 - its warnings come once, here
+        import pyspark.sql.pandas.utils  # noqa: F401, PLC0415 - hides its warnings

@@ -1,7 +1,8 @@
-"""The stream as a job of Fabric or any cluster: `python -m headwater.spark.stream_job LAKE --servers … --topic …`.
+"""Stream a topic into bronze in a job of Fabric or any cluster: `python -m headwater.spark.stream_job LAKE …`.
 
-The cluster brings Spark's Kafka connector (spark-sql-kafka-0-10) and Delta; HEADWATER_KAFKA_OPTIONS, a JSON object,
-holds what must not be on a command line. In a notebook: `from headwater.spark.stream_job import main; main([...])`.
+The cluster must have Spark's Kafka connector (spark-sql-kafka-0-10) and Delta. HEADWATER_KAFKA_OPTIONS, a JSON object,
+contains options that must not be on a command line.
+In a notebook: `from headwater.spark.stream_job import main; main([...])`.
 """
 
 import argparse
@@ -20,17 +21,17 @@ with extra("kafka"):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Stream a topic into bronze, in the session that is there."""
+    """Stream a topic into bronze, in the session of the cluster."""
     parser = argparse.ArgumentParser(prog="headwater-stream", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("lake", help="folder or URI that holds `bronze`")
+    parser.add_argument("lake", help="folder or URI that contains `bronze`")
     parser.add_argument("--servers", required=True, help="host:port, separated by commas")
     parser.add_argument("--topic", default="openlineage")
     parser.add_argument("--group", default="headwater", help="prefix of the consumer group")
     parser.add_argument("--token-scope", help="scope of the tokens of an event hub, as `kafka_token_scope`")
     parser.add_argument("--claims", help="folder or URI of large bodies")
-    parser.add_argument("--every", type=seconds, help="between two batches (30s); without it: until caught up")
-    parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
-    parser.add_argument("--epoch", help="the log's epoch as `headwater log show` names it, for an event hub")
+    parser.add_argument("--every", type=seconds, help="time between batches (30s); by default, stop after all events")
+    parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="maximum number of events in a batch")
+    parser.add_argument("--epoch", help="epoch of the log of an event hub, as `headwater log show` prints it")
     given = parser.parse_args(arguments)
     options = json.loads(os.environ.get("HEADWATER_KAFKA_OPTIONS", "{}"))
     address = KafkaAddress(given.servers, given.topic, given.group, options, given.token_scope)

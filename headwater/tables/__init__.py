@@ -41,6 +41,7 @@ from headwater.tables.silver import (
     SCHEMA_SOURCES,
     SILVER,
     STATE,
+    STATE_KEYS,
     STATE_PARTS,
 )
 
@@ -80,6 +81,7 @@ __all__ = [
     "SILVER",
     "SINK_FAILURES",
     "STATE",
+    "STATE_KEYS",
     "STATE_PARTS",
     "TABLE_EDGES",
     "UNUSED_COLUMNS",

@@ -68,6 +68,7 @@ MASKING_SURFACE = Table(
 UNUSED_COLUMNS = Table(
     "unused_columns",
     {
+        "bucket": "int",
         "namespace": "string",
         "dataset": "string",
         "column": "string",
@@ -80,8 +81,12 @@ UNUSED_COLUMNS = Table(
         "last_used": "timestamp",
         "observed_since": "timestamp",
         "earlier": "boolean",
+        "group_keys": "string",
+        "valid_from": "timestamp",
+        "valid_to": "timestamp",
         **RULES,
     },
+    ("bucket",),
 )
 
 RUN_HEALTH = Table(

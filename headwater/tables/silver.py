@@ -132,6 +132,7 @@ EDGE_SETS = Table(
         "period_us": "long",
         "asks": "string",
         "kin": "string",
+        "names": "string",
         **CHANGED,
         "content": "string",
     },
@@ -197,6 +198,7 @@ STATE_PARTS: Mapping[str, Table] = {
     "facet": LATEST_FACETS,
     "dataset": DATASETS,
     "job": JOBS,
+    "newest_facet": FACETS,
     "binding": BINDINGS,
     "runs": EDGE_RUNS,
     "finding": FINDINGS,
@@ -206,10 +208,32 @@ STATE_PARTS: Mapping[str, Table] = {
 }
 """What a pass must know from earlier events, by `part` of `state`; candidates stay while they may still count."""
 
+_DATASET_KEY = tuple(_DATASET)
+STATE_KEYS: Mapping[str, tuple[str, ...]] = {
+    "vote": ("group_key", "run_key"),
+    "facet": ("namespace", "name", *_DATASET_KEY, "facet", "producer"),
+    "dataset": _DATASET_KEY,
+    "job": tuple(JOB),
+    "newest_facet": ("entity", "namespace", "name", "facet"),
+    "binding": tuple(name for name in BINDINGS.columns if name not in CHANGED),
+    "runs": ("group_key",),
+    "finding": ("run_key",),
+    "lender": _DATASET_KEY,
+    "proof": tuple(COMMIT_PROOFS.columns),
+    "position": ("log", "incarnation", "partition"),
+}
+"""The key columns of each part of `state`."""
+
 STATE = Table(
     "state",
-    {"part": "string", **{name: kind for table in STATE_PARTS.values() for name, kind in table.columns.items()}},
+    {
+        "part": "string",
+        **{name: kind for table in STATE_PARTS.values() for name, kind in table.columns.items()},
+        "gone": "boolean",
+    },
+    ("part",),
 )
+"""Append-only: for each key, the row with the highest `batch` applies, and `gone` deletes the key."""
 
 SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, STATE)
 """The commit of `state` is the last one of a batch, after those of gold, and marks the batch as complete."""

@@ -332,7 +332,7 @@ def test_a_file_that_holds_no_event_names_the_line(command: Command, files: Any,
 
 
 def test_the_reason_why_sql_is_not_read_is_shown(command: Command, data: Path) -> None:
-    reason = "it has a statement of a kind that is not read: CALL"
+    reason = "the SQL contains a statement that Headwater does not support: CALL"
     for arguments in (("coverage",), ("unused", "odd/in"), ("run", uuid(95))):
         assert reason in command(*arguments, "--data", data, "--csv").out
     coverage = command("coverage", "--data", data, "--json").json["items"]

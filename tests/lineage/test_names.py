@@ -465,14 +465,14 @@ CIRCLE = [
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (CIRCLE, ["leads in a circle"]),
-        ([MetadataRow("shortcut", id="s3://a/x", target="s3://a/x/y")], ["leads in a circle"]),
+        (CIRCLE, ["leads back to itself"]),
+        ([MetadataRow("shortcut", id="s3://a/x", target="s3://a/x/y")], ["leads back to itself"]),
         (
             [MetadataRow("mount", id="/a", target="s3://b"), MetadataRow("mount", id="/a/", target="s3://c")],
             ["keep one"],
         ),
         ([MetadataRow("workspace", id="1", name="A"), MetadataRow("workspace", id="2", name="a")], ["keep one"]),
-        ([MetadataRow("shortcut", id="here", target="s3://b")], ["'here' is no location"]),
+        ([MetadataRow("shortcut", id="here", target="s3://b")], ["'here' is not a location"]),
         ([MetadataRow("place", id="here")], ["unknown kind 'place'", "workspace"]),
     ],
 )

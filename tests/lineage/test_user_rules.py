@@ -170,7 +170,7 @@ def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Pat
         ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x', keep: true}", ["brace"]),
         ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x:y}', keep: true}", ["kind 'y'", "digits"]),
         ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x}{y}', keep: true}", ["the end of {x}"]),
-        ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x}/{x}', keep: true}", ["named twice"]),
+        ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x}/{x}', keep: true}", ["occurs twice"]),
         ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x:rest}/{y}', keep: true}", ["follows"]),
         ("names.yaml", "version: 1\nrules:\n- {id: a, namespace: '{x}', name: '{x}', keep: true}", ["share", "'x'"]),
         ("names.yaml", "version: 1\nrules:\n- {id: a, name: '{x}', to_name: '{y}'}", ["{y}", "(x)"]),
@@ -178,7 +178,7 @@ def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Pat
         ("names.yaml", "version: 1\naliases:\n- {alias: a, name: b}", ["line 3", "alias 1", "namespace is missing"]),
         ("metadata.csv", "kind,id\nworkspace,1", ["line 2", "row 1", "workspace without name", "id, name"]),
         ("metadata.csv", "kind,it", ["line 1", "kind,id,name,parent,target"]),
-        ("metadata.csv", 'kind,id\n\nworkspace,"1', ["line 3", "no CSV"]),
+        ("metadata.csv", 'kind,id\n\nworkspace,"1', ["line 3", "not valid CSV"]),
         ("metadata.csv", "kind,id\nworkspace,1,2", ["line 2", "3 cells for 2 columns"]),
         ("metadata.csv", "kind,id,name,parent,target\nitem,1,a,b,c", ["'c'", "Tables/{table}"]),
         ("tags.yaml", "version: 1\ntags:\n- dataset: a", ["line 3", "rule 1", "tag is missing"]),
@@ -366,7 +366,7 @@ def test_a_job_that_was_renamed_has_the_runs_under_both_names() -> None:
 @pytest.mark.parametrize(
     ("job", "wrong"),
     [
-        ("{namespace: n, name: j}", "it does not name a job; add `renamed_from: …` or `retired: 2026-11-30`"),
+        ("{namespace: n, name: j}", "it neither renames nor retires the job; add `renamed_from: …`"),
         ("{namespace: n, name: j, retired: yes}", "retired is not a time: 'yes'; write `retired: 2026-11-30`"),
     ],
 )
@@ -376,7 +376,7 @@ def test_an_entry_of_a_job_without_a_use_is_refused(job: str, wrong: str) -> Non
 
 
 def test_a_producer_that_would_be_every_producer_is_refused() -> None:
-    with pytest.raises(WrongSetting, match=r"line 2, rule 1: it would fit every producer; write the producer"):
+    with pytest.raises(WrongSetting, match=r"line 2, rule 1: the pattern matches every producer; write the producer"):
         read_name_rules("version: 1\ncomplete_lists: [{producer: '*'}]", "names.yaml")
 
 

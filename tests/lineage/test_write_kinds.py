@@ -14,7 +14,7 @@ from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.write_properties import nominal_time, properties_signs
 from headwater.lineage.sql.sql_writes import sql_signs
-from headwater.spark.silver.known import Known
+from headwater.spark.silver.derivation_context import DerivationContext
 from headwater.spark.silver.spark_derivation import DERIVED, Derive
 from headwater.spark.silver.texts import text_of
 from tests.reference.world_events import START_US, Json, at, deliver, facet, uuid
@@ -181,7 +181,7 @@ def derived_candidate(
     facts: Sequence[RunFacts], rules: UserRules, above_us: int | None = None, proofs: str | None = None
 ) -> dict[str, Any]:
     row = (0, None, None, facts[0].run_key, text_of(facts), "", None, above_us, proofs)
-    (derived,) = Derive(Known(Naming(), rules=rules))(iter([row]))
+    (derived,) = Derive(DerivationContext(Naming(), rules=rules))(iter([row]))
     (candidate,) = dict(zip(DERIVED.columns, derived, strict=True))["changes"]
     found: dict[str, Any] = candidate
     return found

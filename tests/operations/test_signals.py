@@ -14,7 +14,7 @@ import pytest
 
 from headwater.operations.local.up import Supervisor
 from headwater.operations.settings import load_settings
-from headwater.spark.repeated_passes import told_to_end
+from headwater.spark.repeated_passes import stop_on_signal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]  # who holds a lock that it then asks for would never end
 
@@ -65,7 +65,7 @@ def test_a_supervisor_that_waits_for_its_children_is_told_to_end_at_any_line(tmp
 
 def test_passes_that_wait_for_events_are_told_to_end_at_any_line() -> None:
     def at(line: int) -> bool:
-        with told_to_end() as ending:
+        with stop_on_signal() as ending:
             told = is_told_at(line, lambda: os.kill(os.getpid(), signal.SIGTERM), ending.wait)
             assert ending.is_set()
             return told

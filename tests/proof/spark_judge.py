@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from pyspark.sql import Row
+
 from headwater.lineage.time.snapshot import Window
-from headwater.spark.gold.gold_answers import counting
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
-from headwater.spark.silver.silver_names import LearntNames
-from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE, UNUSED_COLUMNS
+from headwater.spark.gold.snapshot_rows import sorted_rows
+from headwater.spark.silver.silver_names import BatchNaming
+from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE
 from tests.proof.campaign import Tally, Variant, Violation
 from tests.proof.judges import SURFACE_FIRST, USE_FIRST, exposure_of, folded, reached, spelt
 from tests.proof.placing import bodies_in, by_world, plain, portable_variants, prefixed
@@ -35,14 +37,14 @@ class SparkJudge:
     """What gold says, and the graph of silver's open candidates."""
 
     def __init__(self, lake: SparkLake) -> None:
-        rows = counting(lake.candidates(), lake.read("silver", DATASETS)).collect()
-        naming = LearntNames(lake.read("silver", BINDINGS).collect()).naming
+        rows = sorted_rows(lake.candidates(), lake.read("silver", DATASETS)).collect()
+        naming = BatchNaming(lake.read("silver", BINDINGS).collect()).naming
         position = lake.position()
-        self._now = SnapshotOfRows(RULES, naming, (tuple(row) for row in rows), position.parted)
+        self._now = SnapshotOfRows(RULES, naming, (tuple(row) for row in rows), position.partitioned_names)
         self._now.newest_us = position.newest_us
         self._counted = self._now.counted_since(Window())
         self._surface = by_world(row for row in lake.gold(MASKING_SURFACE) if row.tag == TAG)
-        self._unused = by_world(lake.gold(UNUSED_COLUMNS))
+        self._unused = by_world(Row(**row) for row in lake.unused())
 
     def answers(self, number: int, asked: Asked) -> Answers:
         world = prefix(number)

@@ -14,9 +14,8 @@ from headwater.lineage.edges.current_candidates import CARRIES
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.moved_names import LocationAt
 from headwater.spark.delta.arrow_rows import Row, map_groups
-from headwater.spark.delta.spark_delta import keep
+from headwater.spark.delta.spark_delta import checkpoint
 from headwater.spark.gold.open_candidates import COUNTED, OPEN, counted
-from headwater.spark.refresh import FEW_EVENTS
 from headwater.spark.silver.candidate_rows import CandidateRow
 from headwater.spark.silver.silver_names import new_links
 from headwater.tables import COLUMN_EDGES, RUNS, Table
@@ -46,7 +45,7 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     row = CandidateRow(
         "group", "output", "", "", None, "observed", SPACE, "load", SPACE, "to", "", 0, "", 0, 0, CARRIES,
         origin="observed", landed=True, rewrites=False, unless_parts=False, period_us=0,
-        asks=None, kin=None, content="x" * 2_000,
+        asks=None, kin=None, names=None, content="x" * 2_000,
     )  # fmt: skip
     columns = {name: F.lit(value) for name, value in asdict(row).items()}
     told_apart = {name: F.format_string("%010d", "id") for name in ("run_key", "execution", "tie")}
@@ -87,23 +86,22 @@ def test_all_known_symlinks_are_compared_with_those_of_a_batch_once() -> None:
 
 def test_frames_that_are_kept_join_with_others_that_have_the_same_columns(spark: SparkSession) -> None:
     """Batches of more than 20,000 runs with a nominal time and a parent failed in Spark's analysis."""
-    runs = keep(spark.range(3).selectExpr("id AS run_key", "id AS parent_run", "id AS said"))
+    runs = checkpoint(spark.range(3).selectExpr("id AS run_key", "id AS parent_run", "id AS said"))
     some = runs.select("run_key", "parent_run")
-    below = keep(some.limit(0).unionByName(some))
+    below = checkpoint(some.limit(0).unionByName(some))
     assert below.join(some.withColumn("fresh", F.lit(True)), "run_key", "left_anti").count() == 0
 
 
-@pytest.mark.long
 def test_a_batch_too_large_for_one_task_is_worked_out_by_many(passed_lake: PassedLake) -> None:
     """Spark then plans all steps of a pass as one, from the events to the edges."""
     large = [event(1_000 + minute, "COMPLETE", job="large") for minute in range(LARGE)]
     idle = [
         run_event("RUNNING", at(number), f"ffffffff-0000-7000-8000-{number % IDLE:012}", (SPACE, "idle"))
-        for number in range(FEW_EVENTS + 1 - LARGE)
+        for number in range(3 * IDLE)
     ]
     lake = passed_lake
     lake.store([*large, *(json.dumps(each).encode() for each in idle)])
-    assert lake.build() == FEW_EVENTS + 1
+    assert lake.build(task_bytes=1) == LARGE + 3 * IDLE
     edges = [edge for edge in lake.edges(COLUMN_EDGES) if edge["target_dataset"] == "large to"]
     told = ("source_column", "target_column", "current", "runs")
     assert [tuple(edge[name] for name in told) for edge in edges] == [("a", "a", True, LARGE)]

@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import LakeUnavailable
-from headwater.spark.delta.spark_delta import CHECK, TableFolder, settings
-from headwater.spark.delta.transactions import Transactions
-from headwater.spark.delta.versions import SIGNED, said_last, undisturbed
+from headwater.spark.delta.spark_delta import REPLACE_WHERE_CHECK, TableFolder, settings
+from headwater.spark.delta.transactions import DeltaCommits
+from headwater.spark.delta.versions import COMMIT_METADATA_SETTING, newest_signature, reject_concurrent_writes
 from headwater.tables import Table
 from tests.support.spark.spark_files import Cost
 from tests.support.spark.spark_noise import SPARK_NOISE
@@ -23,7 +23,7 @@ OURS, THEIRS = "org.apache.spark.sql.delta", "com.databricks.sql.transaction.tah
 @pytest.fixture(params=[OURS, THEIRS])
 def folder(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> TableFolder:
     """Give a table of two files: (a, 1), (b, 2), (nothing, 3), and (c, 30)."""
-    made = TableFolder(spark, f"{tmp_path}/lake/silver", [TABLE], Transactions(spark, request.param))
+    made = TableFolder(spark, f"{tmp_path}/lake/silver", [TABLE], DeltaCommits(spark, request.param))
     made.create()
     made.small = True
     made.append(TABLE, made.rows(TABLE, [("a", 1), ("b", 2), (None, 3)]))
@@ -46,7 +46,7 @@ def test_rows_become_others_and_those_of_which_the_condition_is_unknown_stay(fol
         assert [tuple(row) for row in found.collect()] == [("a", 1)]
         return found.select(F.lit("z").alias("run_key"), (F.col("number") + 100).alias("number"))
 
-    with settings(folder.spark, {CHECK: "false"}):
+    with settings(folder.spark, {REPLACE_WHERE_CHECK: "false"}):
         folder.change(TABLE, "run_key < 'b'", become)
     assert rows(folder) == [("b", 2), ("c", 30), ("z", 101), (None, 3)]
     assert untouched < files(folder)
@@ -77,7 +77,7 @@ def test_files_of_other_partitions_stay_as_they_are(spark: SparkSession, tmp_pat
 
 @pytest.mark.parametrize("folder", [OURS], indirect=True)
 def test_what_is_listed_once_is_the_table_as_it_was_then(folder: TableFolder) -> None:
-    whole, large = folder.fixed(TABLE), folder.fixed(TABLE, F.col("run_key") > "b")
+    whole, large = folder.snapshot(TABLE), folder.snapshot(TABLE, F.col("run_key") > "b")
     folder.append(TABLE, folder.rows(TABLE, [("d", 40)]))
     assert whole.count() == 4
     assert [tuple(row) for row in large.collect()] == [("c", 30)]
@@ -86,9 +86,9 @@ def test_what_is_listed_once_is_the_table_as_it_was_then(folder: TableFolder) ->
 @pytest.mark.parametrize("folder", [OURS], indirect=True)
 def test_where_delta_does_not_answer_as_it_does_here_its_writer_does_the_same(folder: TableFolder) -> None:
     """Settings of a cluster may hide what is asked of Delta's classes, as another build of Delta may."""
-    with settings(folder.spark, {CHECK: "false", "spark.databricks.delta.stats.skipping": "false"}):
+    with settings(folder.spark, {REPLACE_WHERE_CHECK: "false", "spark.databricks.delta.stats.skipping": "false"}):
         folder.change(TABLE, "run_key = 'a'", lambda found: found.withColumn("number", F.lit(7)))
-        folder.overwrite(TABLE, folder.fixed(TABLE).where("number > 2"), number=1)
+        folder.overwrite(TABLE, folder.snapshot(TABLE).where("number > 2"), number=1)
     assert rows(folder) == [("a", 7), ("c", 30), (None, 3)]
 
 
@@ -96,9 +96,9 @@ def test_where_delta_does_not_answer_as_it_does_here_its_writer_does_the_same(fo
 def test_what_is_listed_once_belongs_to_the_session_that_asked(folder: TableFolder) -> None:
     """A notebook may have a session of its own: what is written from such a frame has that session's settings."""
     other = TableFolder(folder.spark.newSession(), folder.root, [TABLE])
-    with settings(other.spark, {SIGNED: "another"}):
-        other.append(TABLE, other.fixed(TABLE).where("number = 1"))
-    assert said_last(folder, TABLE) == "another"
+    with settings(other.spark, {COMMIT_METADATA_SETTING: "another"}):
+        other.append(TABLE, other.snapshot(TABLE).where("number = 1"))
+    assert newest_signature(folder, TABLE) == "another"
 
 
 def test_what_changed_meanwhile_is_not_written_over(spark: SparkSession, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_what_changed_meanwhile_is_not_written_over(spark: SparkSession, tmp_pat
         folder.overwrite(TABLE, folder.rows(TABLE, [("other", 2)]))
         return found
 
-    with pytest.raises(LakeUnavailable, match="Somebody else wrote"), undisturbed(folder.root):
+    with pytest.raises(LakeUnavailable, match="Another writer changed"), reject_concurrent_writes(folder.root):
         folder.change(TABLE, "run_key = 'a'", become)
     assert rows(folder) == [("other", 2)]
 

@@ -17,7 +17,7 @@ from headwater.lake.gold_pass import is_refreshed
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, compact, vacuum
 from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current, remove_old
-from headwater.spark.one_pass import alone
+from headwater.spark.one_pass import hold_lake_lock
 from headwater.tables import EDGE_RUNS, RUN_HEALTH
 from headwater.tables.last_pass import IDLE_S, NOTE_NAME, REFRESH_FOLDER
 from tests.auth.test_private_files import open_to_others
@@ -140,7 +140,7 @@ def test_it_goes_on_after_a_pass_that_failed_and_ends_within_the_batch_that_is_u
 ) -> None:
     lake = lake_of_copies(spark, tmp_path)
     halt = {failpoints.VARIABLE: "spark.after_runs:halt", "SPARK_SUBMIT_OPTS": ONE_COMPILER}
-    with alone(lake.spark, lake.uri):
+    with hold_lake_lock(lake.spark, lake.uri):
         prepare_folder(lake.world.settings)  # closes what this process made
         process = started("spark", "refresh", "--data", lake.world.folder, "--every", "1s", "--json", environment=halt)
         assert process.stderr

@@ -67,7 +67,7 @@ def test_notebooks_are_stamped_apart_and_harnessed_once(listener: str, tmp_path:
     assert session.landed() == Counter(witness.read_text("utf-8").splitlines()[2:]), "the transport leaves none out"
     landed = [json.loads(line) for line in session.landed()]
     assert {event["run"]["runId"] for event in landed if pipeline(event)} == {application, done["a"], done["b"]}
-    assert done["nowhere"].startswith("Retry: The events cannot be stored in file:///proc/nowhere: ")
+    assert done["nowhere"].startswith("Retry: Cannot store the events in file:///proc/nowhere: ")
     assert done["unheard"].startswith("WrongSetting: This session has no OpenLineage listener. ")
 
 

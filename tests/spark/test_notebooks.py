@@ -203,9 +203,9 @@ def test_where_nothing_is_tagged_the_surface_says_so_and_draws_nothing(lake: Lak
     shown = lake.run("Surface", tag="<secret>")
     (said,) = shown.texts
     assert shown.images == []
-    assert "There is no answer for the tag '<secret>'" in said
-    assert "does not show that nothing is exposed" in said
-    assert "Tags with an answer: pii" in said
+    assert "There are no results for the tag '<secret>'" in said
+    assert "values may be exposed all the same" in said
+    assert "Tags with results: pii" in said
 
 
 @on_spark

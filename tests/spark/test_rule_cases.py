@@ -17,10 +17,10 @@ from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from headwater.questions.surface import find_surface
 from headwater.questions.unused import dataset_verdicts
-from headwater.spark.gold.gold_answers import counting
 from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
-from headwater.spark.silver.silver_names import LearntNames
+from headwater.spark.gold.snapshot_rows import sorted_rows
+from headwater.spark.silver.silver_names import BatchNaming
 from headwater.tables import BINDINGS, DATASETS
 from tests.index.test_reference import FAR
 from tests.lineage.test_rule_cases import CASES, TOPICS, differences, shuffled, tagged
@@ -83,9 +83,9 @@ class Seen:
     """What gold and the graph of silver's open candidates say of one story."""
 
     def __init__(self, lake: SparkLake) -> None:
-        rows = counting(lake.candidates(), lake.read("silver", DATASETS)).collect()
+        rows = sorted_rows(lake.candidates(), lake.read("silver", DATASETS)).collect()
         self.now = SnapshotOfRows(
-            RULES, LearntNames(lake.read("silver", BINDINGS).collect()).naming, (tuple(row) for row in rows)
+            RULES, BatchNaming(lake.read("silver", BINDINGS).collect()).naming, (tuple(row) for row in rows)
         )
         self._surfaces: dict[str, list[Any]] = {}
 

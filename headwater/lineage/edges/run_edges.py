@@ -155,6 +155,17 @@ class OutputLineage(Struct, frozen=True, gc=False):
         return (*self.opaque, *self.tables, *self.also_read)
 
     @property
+    def datasets(self) -> Iterator[Name]:
+        """All datasets that it names in addition to its output. Names may repeat."""
+        yield from (*self.reads, *self.named, *self.doubtful)
+        yield from (edge.source for edge in self.edges)
+        yield from (each.dataset for each in self.mentions)
+        for doubt in self.doubts:
+            yield from (doubt.source, *doubt.inputs)
+        for feed in self.feeds:
+            yield from feed.datasets
+
+    @property
     def proven(self) -> frozenset[object]:
         """A value to compare what two edge sets prove; subtypes, descriptions and reasons make no difference."""
         edges = {

@@ -18,27 +18,28 @@ from headwater.lineage.rules.rule_code import code_hash
 from headwater.lineage.runs.bounded_cache import BoundedCache
 
 _ROUNDS = 8
+_STILL_CHANGES = f"the rules still change the name after {_ROUNDS} rounds, so it stays as sent"
 _REMEMBERED_LENGTH = 1000
 _WEIGHT_OF_FITTING = 20
-_TOO_LONG = f"names of more than {LONGEST} characters are cut in the middle, and say so"
+_TOO_LONG = f"names of more than {LONGEST} characters are shortened in the middle"
 
 
 _Candidates = tuple[tuple[tuple[NameRule, tuple[Pattern, ...]], ...], ...]
 """For each stage, the rules that may fit namespaces of one scheme, with their patterns for this scheme."""
 
 _Fit = tuple[NameRule, str, dict[str, str]]
-"""A rule that fits a namespace, a text that each fitting name contains, and the values of the namespace's holes."""
+"""A rule that fits a namespace, a text that each fitting name contains, and the values of namespace placeholders."""
 
 _Fitting = list[tuple[_Fit, ...] | None]
-"""For each stage, the rules that fit a namespace; None for a stage that no name in the namespace has reached yet."""
+"""For each stage, the rules that fit a namespace. None for a stage that no name of the namespace has reached yet."""
 
 
 class NameRules:
     """The rules for names in force: the user's rules, then the shipped ones, and the metadata table.
 
     In each stage, the first rule that fits and changes the name applies. The stages repeat until the name stays the
-    same. A user's rule may make a name longer each time, or lead in a circle. If a name still changes after eight
-    rounds, it stays as sent, so the canonical form of a canonical form is always that form.
+    same. User rules may lengthen a name in each round or form a cycle. If a name still changes after eight rounds, it
+    stays as sent. Therefore, the canonical form of a canonical form is always the same form.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class NameRules:
         return self.jobs.canonical(job, outputs)
 
     def lists_all(self, producer: str) -> bool:
-        """Tell whether a rule declares that a producer's lists of columns are complete (rule 12.6)."""
+        """Return whether a rule declares that a producer's lists of columns are complete (rule 12.6)."""
         return any(fnmatchcase(producer, glob) for glob in self._complete)
 
     def explain(
@@ -146,7 +147,7 @@ class NameRules:
                         break
             if name == before:
                 return name, steps
-        return sent, [*steps, Step("unsettled", "the rules never come to rest: the name stays as sent", name, sent)]
+        return sent, [*steps, Step("unsettled", _STILL_CHANGES, name, sent)]
 
     def _fitting(self, namespace: str) -> _Fitting:
         """Return the rules that fit a namespace, by stage. Names share few namespaces, so the rules are cached."""
@@ -196,7 +197,7 @@ class NameRules:
 
     def _check_rest(self, row: MetadataRow) -> None:
         if any(step.rule == "unsettled" for step in self.explain(*link_source(row).parts)):
-            raise row.wrong("leads in a circle", "let it lead to a place outside itself")
+            raise row.wrong(f"the {row.kind} leads back to itself", "use a target outside of its source")
 
 
 @cache
@@ -228,7 +229,7 @@ def _stay(name: Name) -> Name:
 def _aliases(
     own: Iterable[NameFile], rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]
 ) -> dict[str, Name]:
-    """Return the datasets that business names mean, by casefolded name."""
+    """Return the datasets of business names, by casefolded business name."""
     given = [alias for file in own for alias in file.aliases]
     given += [(row.name, Name(row.parent, row.target)) for row in of_kind(rows, "alias")]
     return {alias.casefold(): canonical(*name.parts) for alias, name in reversed(given)}

@@ -14,10 +14,13 @@ _LOOKED_AT = 8
 
 
 class Generations(DatasetHistory):
-    """Resolves mentions to generations. Changes and writes may be added in any order and repeatedly."""
+    """Resolves mentions to generations. You can add changes and writes in any order and repeatedly."""
 
     def meaning(self, location: Name, time_us: int) -> Name:
-        """Return the generation that a mention means (rule 10.3): renames are followed until an end or no change."""
+        """Return the generation that a mention means (rule 10.3).
+
+        It follows renames until a generation ends first or no change follows.
+        """
         while self.touches(location):
             away = first_from(self.renamed.get(location, ()), time_us + 1)
             end = first_from(self._ends.get(location, ()), time_us + 1)
@@ -51,7 +54,7 @@ class Generations(DatasetHistory):
     def uses(self, dataset: Name) -> Iterator[Span]:
         """Yield the times at which a location, or one that was renamed to it, means a generation.
 
-        If a location is renamed twice at the same instant, both renames count.
+        If a location was renamed twice at the same instant, both renames count.
         """
         if not dataset.generation and not self.touches(dataset):
             yield Span(dataset)
@@ -74,14 +77,14 @@ class Generations(DatasetHistory):
         return self._meanings_back(location, -EVER_US, EVER_US)
 
     def meanings_in(self, span: Span) -> set[Name]:
-        """Return the generations that a location means in a time span, and the one that existed when it began."""
+        """Return the generations that a location means in a time span, and the one at the start of the span."""
         if not self.touches(span.name):
             return {span.name}
         found = self._meanings_back(span.name, span.since_us, span.until_us - 1)
         return {*found, self._begun(span.name, span.since_us)}
 
     def lived(self, dataset: Name, upto_us: int = EVER_US, *, but: str | None = None) -> bool:
-        """Tell whether a generation lived at or before a time (rule 10.6); but: a run whose writes do not count."""
+        """Return whether a generation lived at or before a time (rule 10.6); but: a run whose writes do not count."""
         if not dataset.generation:
             return True
         begun = (at for at in self._begins(dataset) if at <= upto_us)
@@ -89,15 +92,15 @@ class Generations(DatasetHistory):
         return renamed or self.written(dataset, upto_us, but=but)
 
     def written(self, dataset: Name, upto_us: int = EVER_US, *, but: str | None = None) -> bool:
-        """Tell whether a run other than `but` wrote a generation at or before a time."""
+        """Return whether a run other than `but` wrote a generation at or before a time."""
         return any(run_key != but for span in self.uses(dataset) for run_key in self._writers(span, upto_us))
 
     def stands(self, dataset: Name) -> bool:
-        """Tell whether a generation exists now: it lived, and it is the newest one."""
+        """Return whether a generation exists now: it lived, and it is the newest one."""
         return dataset == self.newest(dataset) and self.lived(dataset)
 
     def is_there(self, location: Name) -> bool:
-        """Tell whether a dataset exists at a location now: it was not dropped, or it was created again."""
+        """Return whether a dataset exists at a location now: it was not dropped, or it was created again."""
         return self.lived(self.newest(location))
 
     def set_changes(self, run_key: str, after: frozenset[Change]) -> list[Span]:
@@ -160,7 +163,7 @@ class Generations(DatasetHistory):
         return EVER_US
 
     def _tells(self, location: Name, time_us: int) -> bool:
-        """Tell whether a write may be the first proof that a generation lived: at most one run wrote it before."""
+        """Return whether a write may be the first proof that a generation lived, because at most one run wrote it."""
         earlier = Span(location, self._before(location, time_us + 1), time_us)
         writers = self._writers(earlier, time_us)
         first = next(writers, None)

@@ -62,7 +62,7 @@ class DatasetHistory:
         self._taken_back: set[Name] = set()
 
     def touches(self, location: Name) -> bool:
-        """Tell whether a run dropped a dataset at a location, or renamed one from or to it."""
+        """Return whether a run dropped a dataset at a location, or renamed one from or to it."""
         return location in self._ends or location in self.renamed
 
     def touched(self) -> Iterable[Name]:
@@ -94,7 +94,7 @@ class DatasetHistory:
         return max((each.time_us for each in ended if (each.to is None) == drops), default=None)
 
     def taken_back(self) -> set[Name]:
-        """Return the generations that ceased to exist since the last call, because a run no longer begins them."""
+        """Return the generations that ceased to exist since the last call, because a drop or rename was removed."""
         found, self._taken_back = self._taken_back, set()
         return found
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 LONGEST = 4096
-"""Characters of the longest namespace or name that is not shortened (rule 2.2). Bronze stores all characters."""
+"""Maximum characters of a namespace or name. Longer ones are shortened (rule 2.2), but bronze stores all of them."""
 
 _HEAD, _TAIL = 2000, 1000
 
@@ -16,8 +16,8 @@ _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://[^/]++)/*+(.*)", re.DOTALL
 class Name(NamedTuple):
     """The name of a dataset or job in OpenLineage's two parts, with the generation of a dataset (rule 10).
 
-    generation: the key of the run that ended the previous generation. It is empty for the first generation, and for
-    names without a generation.
+    generation: the key of the run that ended the previous generation, empty for the first generation and for names
+    without generations.
     """
 
     namespace: str

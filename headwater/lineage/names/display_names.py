@@ -28,8 +28,7 @@ Parts = tuple[str, ...]
 class Meant(NamedTuple):
     """The datasets with a name that ends with a text.
 
-    own: the canonical name ends with the text; aliases: another name of the dataset does; in_any_case: some name does
-    if case is ignored.
+    own: by their canonical names; aliases: by other names; in_any_case: by any name, ignoring case.
     """
 
     own: set[Name]
@@ -42,11 +41,12 @@ class DisplayNames:
 
     The display name is the shortest form of a name that no other dataset has: `lakehouse.schema.table` in OneLake, the
     name in a database, the path in a store, `catalog.schema.table` for a location with a name in Unity Catalog. If
-    another dataset has the same form, the workspace, host or bucket is added in front, else the whole namespace.
+    another dataset has the same form, the display name starts with the workspace, host or bucket, or if that is not
+    unique either, with the whole namespace.
     """
 
     def __init__(self, labels: Mapping[str, str], aliases: Mapping[str, Name]) -> None:
-        """Start without datasets.
+        """Create an empty collection of display names.
 
         labels: the names of workspaces and items of OneLake, by id in lower case.
         aliases: the datasets that users' business names mean, by casefolded name.
@@ -128,7 +128,7 @@ class DisplayNames:
         return found
 
     def labelled(self) -> Iterator[tuple[str, Name]]:
-        """Yield (display name, dataset) if the display name is not simply the canonical name without its namespace.
+        """Yield (display name, dataset) if the display name is more than the canonical name without its namespace.
 
         Error messages suggest these names, and the search includes them.
         """

@@ -7,23 +7,23 @@ from headwater.lineage.names.name_operations import OPERATIONS
 from headwater.lineage.names.name_rules_text import NameRule
 from headwater.lineage.runs.bounded_cache import BoundedCache
 
-_UNKNOWN = "depends on the event; give --producer and --job-namespace to see the name"
+_UNKNOWN = "this rule depends on the event: pass --producer and --job-namespace to see its result"
 
 
 class EventRules:
     """Applies rules with conditions on the event to canonical names.
 
-    The first rule that fits the name and the event, and changes or keeps the name, counts.
+    The first rule that fits the name and the event, and either changes or explicitly keeps the name, applies.
     """
 
     def __init__(self, rules: Iterable[NameRule], canonical: Callable[[str, str], Name]) -> None:
-        """rules: in order; canonical: returns the form of a name by all other rules."""
+        """rules: in order; canonical: returns the canonical form of a name without these rules."""
         self.rules = tuple(rules)
         self._canonical = canonical
         self._memo: BoundedCache[tuple[Name, str, str], Name] = BoundedCache()
 
     def concern(self, name: Name) -> bool:
-        """Tell whether a rule can fit a canonical name in some event."""
+        """Return whether a rule can fit a canonical name in some event."""
         return any(_fits(rule, name) for rule in self.rules)
 
     def form(self, name: Name, producer: str, job_namespace: str) -> Name:
@@ -35,7 +35,7 @@ class EventRules:
     def explain(self, name: Name, producer: str | None, job_namespace: str | None) -> list[Step]:
         """Return the step from a canonical name to its form in an event; none if the name stays the same.
 
-        If producer and job_namespace are both None, the event is not known. The result then names the rules that may
+        If producer and job_namespace are both None, the event is unknown, and the result contains the rules that may
         apply.
         """
         if producer is None and job_namespace is None:

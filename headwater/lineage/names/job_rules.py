@@ -11,10 +11,11 @@ from headwater.lineage.runs.bounded_cache import BoundedCache
 
 JOBS = "jobs.yaml"
 _ROUNDS = 8
+_STILL_CHANGES = f"the rules still change the name after {_ROUNDS} rounds, so it stays as sent"
 _FOLDED = "folded-output"
 _RENAMED = "renamed"
 _WHY_RENAMED = "jobs.yaml renamed the job"
-_WHY_FOLDED = "the listener appends the output's folders, which the rules for names remove"
+_WHY_FOLDED = "Spark's listener appends folders of the output, which the rules for names remove"
 
 
 class JobRules:
@@ -67,7 +68,7 @@ class JobRules:
                 return (name, steps) if name.name else (sent, [])
             steps.append(step)
             name = step.after
-        return sent, [*steps, Step("unsettled", "the rules never come to rest: the name stays as sent", name, sent)]
+        return sent, [*steps, Step("unsettled", _STILL_CHANGES, name, sent)]
 
     def _keeps(self, name: Name) -> NameRule | None:
         return next((rule for rule in self.rules if rule.keep and _applied(rule, name) is not None), None)

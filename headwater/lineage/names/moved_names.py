@@ -11,7 +11,7 @@ LocationAt = tuple[int, Name]
 
 
 class FormerLocation(NamedTuple):
-    """The last name that left a former location, and the time at which it did."""
+    """The last name that left a former location, and the time at which it left."""
 
     name: Name
     since_us: int
@@ -50,7 +50,7 @@ class MovedNames:
         return bool(self._moved)
 
     def is_left(self, location: Name) -> bool:
-        """Tell whether a name that was bound to a location was also bound to a different one."""
+        """Return whether a name that was bound to a location was also bound to another location."""
         return location in self._moved
 
     def others_now(self, location: Name) -> list[Name]:
@@ -81,7 +81,7 @@ class MovedNames:
         return [location for location in self._moved if self.former(location)]
 
     def moved_on(self, dataset: Name, *, forward: bool) -> Iterator[Name]:
-        """Yield the generations that a name meant after this one, or (forward=False) before it (rule 10.11)."""
+        """Yield the generations that a name meant after a generation, or before it if not `forward` (rule 10.11)."""
         for span in self._generations.uses(dataset) if self._moved else ():
             for name in sorted(self._moved.get(span.name, ())):
                 stays = self._stays_of(name)
@@ -107,7 +107,7 @@ class MovedNames:
             yield self._generations.meaning(location, left_us)
 
     def _meant(self, name: Name, location: Name) -> bool:
-        """Tell whether a name has meant a location. It has not if a smaller location won at the same instant (2.3)."""
+        """Return whether a name has meant a location, and no smaller location won at the same instant (rule 2.3)."""
         return any(each == location for _, each in self._stays_of(name))
 
     def _others(self, location: Name, names: Iterable[Name]) -> list[Name]:

@@ -1,4 +1,4 @@
-"""The metadata table: facts that names do not contain, such as ids of OneLake, shortcuts and mounts.
+"""The metadata table with facts that names do not contain, such as ids of OneLake, shortcuts and mounts.
 
 `docs/names.md` describes its columns.
 """
@@ -24,7 +24,7 @@ LAYOUTS = ("Tables/{schema}/{table}", "Tables/{table}")
 
 @dataclass(frozen=True)
 class MetadataRow:
-    """One row of the metadata table; `where` gives file, line and row for errors."""
+    """One row of the metadata table. where: file, line and row, for errors."""
 
     kind: str
     id: str = ""
@@ -59,7 +59,7 @@ def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
                 continue
             rows.append(_row(header, cells, f"{file}, line {reader.line_num}, row {len(rows) + 1}"))
     except csv.Error as error:
-        raise WrongSetting(f"{file}, line {reader.line_num}: no CSV: {error}; correct it.") from error
+        raise WrongSetting(f"{file}, line {reader.line_num}: not valid CSV: {error}; correct this line.") from error
     return tuple(rows)
 
 
@@ -78,14 +78,17 @@ def metadata_rows(found: Iterable[Mapping[str, object]], table: str) -> tuple[Me
 
 def _header(cells: list[str], file: str, line: int) -> list[str]:
     if "kind" not in cells or set(cells) - set(COLUMNS) or len(set(cells)) < len(cells):
-        raise WrongSetting(f"{file}, line {line}: columns {cells}; the first line is `{','.join(COLUMNS)}`.")
+        raise WrongSetting(
+            f"{file}, line {line}: invalid columns {cells}; the first line must contain `kind` and can contain the "
+            f"other columns of `{','.join(COLUMNS)}`, each once."
+        )
     return cells
 
 
 def _row(header: list[str], cells: list[str], where: str) -> MetadataRow:
     row = MetadataRow(**dict(zip(header, map(str.strip, cells), strict=False)), where=where)
     if len(cells) > len(header):
-        raise row.wrong(f"{len(cells)} cells for {len(header)} columns", "quote cells that hold a comma")
+        raise row.wrong(f"{len(cells)} cells for {len(header)} columns", "quote cells that contain a comma")
     check_row(row)
     return row
 
@@ -96,9 +99,10 @@ def check_row(row: MetadataRow) -> None:
         raise row.wrong(f"unknown kind {row.kind!r}", f"kinds: {', '.join(NEEDED)}")
     missing = [column for column in NEEDED[row.kind] if not getattr(row, column)]
     if missing:
-        raise row.wrong(f"{row.kind} without {' and '.join(missing)}", f"it needs {', '.join(NEEDED[row.kind])}")
+        needed = ", ".join(NEEDED[row.kind])
+        raise row.wrong(f"{row.kind} without {' and '.join(missing)}", f"a row of this kind needs {needed}")
     if row.kind == "item" and row.target not in ("", *LAYOUTS):
-        raise row.wrong(f"unknown layout {row.target!r}", f"target: {' or '.join(LAYOUTS)}, or empty")
+        raise row.wrong(f"unknown layout {row.target!r}", f"use {' or '.join(LAYOUTS)}, or leave `target` empty")
 
 
 def of_kind(rows: Iterable[MetadataRow], kind: str) -> list[MetadataRow]:
@@ -112,4 +116,4 @@ def unique(rows: Iterable[MetadataRow], key: Callable[[MetadataRow], object]) ->
     for row in rows:
         first = seen.setdefault(key(row), row)
         if first.key() != row.key():
-            raise row.wrong(f"says something else than {first.where or 'an earlier row'}", "keep one of them")
+            raise row.wrong(f"the row contradicts {first.where or 'an earlier row'}", "keep one of them")

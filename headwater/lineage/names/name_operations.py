@@ -79,9 +79,9 @@ def _uri_form(namespace: str) -> str:
 
 
 def _host_list(hosts: str) -> str:
-    """Sort a list of hosts and remove duplicates, because each driver lists them in a different order.
+    """Sort a list of hosts and remove duplicates, because drivers list them in different orders.
 
-    `host,1433` is SQL Server's way to write a port.
+    SQL Server writes a port as `host,1433`.
     """
     found = hosts.split(",")
     if len(found) == 1:
@@ -108,7 +108,7 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
 
     levels: the number of parts in a full name; a full name needs no database.
     path_is: the meaning of the path in the address, one of `PATHS`.
-    An instance stays in the namespace. If the name lacks a schema and the address lists several, the name stays the
+    The namespace also keeps an instance. If the name lacks a schema and the address lists several, the name stays the
     same.
     """
     found = uri_parts(name.namespace)
@@ -147,7 +147,7 @@ def _server(authority: str, path: str, options: Mapping[str, str], table: str | 
 
 
 def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) -> tuple[str, str]:
-    """Return (database, schema) from the path and the options of an address; empty if it names none."""
+    """Return (database, schema) from the path and the options of an address, each empty if the address lacks it."""
     catalog = next((options[key] for key in CATALOG if options.get(key)), "")
     database = next((options[key] for key in DATABASE if options.get(key)), "")
     schema = next((options[key] for key in SCHEMA if options.get(key)), "")
@@ -164,8 +164,8 @@ def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) ->
 def _plain_table(name: str, levels: int, path_is: str) -> str:
     """Remove the parts that OpenLineage's extractor adds to a table's name.
 
-    The extractor takes everything after the host for the database, options included (`SAMPLE:user=u;.HR.EMP`). It also
-    puts the database before names that have one (`shop.shop.public.orders`), and writes `catalog/schema.table`.
+    The extractor treats everything after the host as the database, including options (`SAMPLE:user=u;.HR.EMP`). It also
+    adds the database to names that have one (`shop.shop.public.orders`), and writes `catalog/schema.table`.
     """
     if "=" in name and (found := _NAME_OPTIONS.match(name)):
         name = _without_options(name, found[1] if path_is != "schema" else "", levels)
@@ -227,10 +227,10 @@ def trim_end(name: Name) -> Name:
 
 
 def fold_tail(name: Name) -> Name:
-    """Replace a path below a table's folder by that folder.
+    """Replace a path below a table's folder with that folder.
 
     This removes part files, `key=value` folders, patterns such as `*.parquet` and date folders at the end of a path. It
-    also removes folders of a whole date anywhere, and the folders in which Spark and Hive store uncommitted data.
+    also removes folders with a whole date anywhere, and the folders in which Spark and Hive store uncommitted data.
     """
     path = without_dates(name.name)
     may_be_staged = "/_" in path or "/." in path
@@ -259,7 +259,7 @@ def _tail(path: str, end: int) -> int:
 
 
 def without_dates(path: str) -> str:
-    """Remove folders of a whole date between other folders, and a date at the end of a file name.
+    """Remove folders with a whole date between other folders, and a date at the end of a file name.
 
     Such folders and files contain the rows of one day.
     """
@@ -269,7 +269,7 @@ def without_dates(path: str) -> str:
 
 
 def loses_part(sent: str, canonical: str) -> bool:
-    """Tell whether a canonical name lacks a date or the end of the sent name, such as `t$20260301` or `t__dbt_tmp`."""
+    """Return whether a canonical name lacks a date or the end of the sent name, as for `t$20260301`, `t__dbt_tmp`."""
     sent, canonical = sent.casefold(), canonical.casefold()
     if _MAY_HAVE_DATE.search(sent) and any(date[0] not in canonical for date in _ANY_DATE.finditer(sent)):
         return True

@@ -1,10 +1,10 @@
-"""Patterns for names: text with `{holes}`. Users do not write regular expressions, so no match can take very long.
+"""Patterns for names: text with `{placeholders}` instead of regular expressions, so no match can take very long.
 
 `{x}` matches one or more characters up to the next literal, but no `/`; `{x:digits}` digits; `{x:word}` letters,
 digits, `_` and `-`; `{x:uuid}` a UUID; `{x:hash}` 32, 40 or 64 hexadecimal digits; `{x:date}` a whole date, with a time
 if there is one; `{x:ext}` one to three file extensions, each with its dot; `{x:a|b}` one of the words; `{x:rest}` the
-rest. If text or other holes follow `rest`, each of these holes matches at most 64 characters. The time of every match
-is linear in the length of the name.
+rest. If text or other placeholders follow `rest`, each of these placeholders matches at most 64 characters. The time of
+every match is linear in the length of the name.
 """
 
 import re
@@ -41,7 +41,7 @@ class Pattern:
 
     @property
     def holes(self) -> set[str]:
-        """The names of the holes."""
+        """The names of the placeholders."""
         return {name for name in self.compiled.groupindex if not name[-1].isdigit()}
 
     def take(self, text: str) -> re.Match[str] | None:
@@ -51,14 +51,14 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Template:
-    """A text with holes to fill: `{x}`, `{x:lower}`, `{x:upper}`."""
+    """A text with placeholders to fill: `{x}`, `{x:lower}`, `{x:upper}`."""
 
     text: str
     holes: tuple[tuple[str, str, str | None], ...] = field(repr=False, compare=False)
     end: str = field(repr=False, compare=False)
 
     def fill(self, values: Mapping[str, str]) -> str:
-        """Return the text with every hole filled."""
+        """Return the text with all placeholders replaced by their values."""
         return "".join(before + _CHANGES[change](values[hole]) for before, hole, change in self.holes) + self.end
 
 
@@ -75,9 +75,9 @@ def read_pattern(text: str) -> Pattern:
     pieces = _pieces(text)
     names = [name for name, _, _ in pieces if name is not None]
     if len(set(names)) < len(names):
-        raise ValueError(f"a hole is named twice in {text!r}")
+        raise ValueError(f"a placeholder occurs twice in {text!r}")
     if any(kind == "rest" and not _ends(pieces[at + 1 :]) for at, (_, kind, _) in enumerate(pieces)):
-        raise ValueError(f"a placeholder without a type follows one of type `rest` in {text!r}")
+        raise ValueError(f"a placeholder without a kind follows a placeholder of kind rest in {text!r}")
     expression = "".join(_expression(pieces, at, text) for at in range(len(pieces)))
     needs = max((literal for _, _, literal in pieces), key=len, default="")
     return Pattern(text, re.compile(expression, re.DOTALL), _schemes(pieces), needs)
@@ -86,7 +86,7 @@ def read_pattern(text: str) -> Pattern:
 def read_template(text: str, known: set[str]) -> Template:
     """Compile a template; raises ValueError with the reason if it is not valid.
 
-    known: the names of the holes that it may use.
+    known: the names of the placeholders that it may use.
     """
     holes = []
     before = ""
@@ -97,7 +97,7 @@ def read_template(text: str, known: set[str]) -> Template:
         if name not in known or change not in _CHANGES:
             fits = ", ".join(sorted(known)) or "none"
             raise ValueError(
-                f"{{{name}}} in {text!r} is not a placeholder of the pattern ({fits}), with :lower or :upper"
+                f"{{{name}}} in {text!r} is not a placeholder of the pattern ({fits}), optionally with :lower or :upper"
             )
         holes.append((before, name, change))
         before = ""
@@ -108,7 +108,7 @@ _Piece = tuple[str | None, str | None, str]
 
 
 def _pieces(text: str) -> list[_Piece]:
-    """Split a text into holes (name, kind, "") and literals (None, None, text)."""
+    """Split a text into placeholders (name, kind, "") and literals (None, None, text)."""
     pieces: list[_Piece] = []
     at = 0
     for hole in _HOLE.finditer(text):
@@ -116,12 +116,12 @@ def _pieces(text: str) -> list[_Piece]:
         at = hole.end()
     pieces += [(None, None, text[at:])] * (at < len(text))
     if any(mark in literal for _, _, literal in pieces for mark in "{}"):
-        raise ValueError(f"a brace without its partner, or a hole with an odd name, in {text!r}")
+        raise ValueError(f"unmatched brace, or a placeholder with an invalid name, in {text!r}")
     return pieces
 
 
 def _ends(pieces: list[_Piece]) -> bool:
-    """Tell whether pieces may follow a hole of kind rest: each of them must match a bounded number of characters."""
+    """Return whether pieces may follow a placeholder of kind rest, because each has a maximum length."""
     return all(name is None or (kind is not None and kind != "rest") for name, kind, _ in pieces)
 
 

@@ -1,4 +1,4 @@
-"""Resolve names by the metadata table: ids of OneLake, SQL endpoints, shortcuts and mounts."""
+"""Resolve names with the metadata table: ids of OneLake, SQL endpoints, shortcuts and mounts."""
 
 import re
 from collections import defaultdict
@@ -15,7 +15,7 @@ _TYPES = (".warehouse", ".lakehouse")
 
 
 class OneLake:
-    """Workspaces and items of OneLake, identified by their ids, because a name may later belong to another item."""
+    """Workspaces and items of OneLake. It uses their ids, because a name may later belong to another item."""
 
     def __init__(self, rows: Sequence[MetadataRow]) -> None:
         """rows: the metadata table; only rows of kind workspace, item and warehouse count."""
@@ -73,7 +73,10 @@ class OneLake:
 
 
 class Links:
-    """Shortcuts and mounts: a path at or below a link's source is at or below its target. The longest source counts."""
+    """Shortcuts and mounts. A path at or below the source of one means the same path at or below its target.
+
+    If several sources fit, the longest one counts.
+    """
 
     def __init__(self, rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]) -> None:
         """rows: the metadata table; canonical: returns the form of a name without any link."""
@@ -86,7 +89,7 @@ class Links:
         self._lengths = {namespace: sorted(found, reverse=True) for namespace, found in lengths.items()}
 
     def __bool__(self) -> bool:
-        """Tell whether there are any links."""
+        """Return whether there are any links."""
         return bool(self._targets)
 
     def follow(self, name: Name) -> Name:
@@ -101,7 +104,7 @@ class Links:
 
 
 def link_source(row: MetadataRow) -> Name:
-    """Return the source of a shortcut or mount; that of a mount may be a path of DBFS such as `/mnt/a`."""
+    """Return the source of a shortcut or mount. The source of a mount may be a path of DBFS such as `/mnt/a`."""
     is_path = row.kind == "mount" and row.id.startswith("/")
     return Name(row.parent or "dbfs", row.id) if is_path else _end(row, row.id)
 
@@ -109,5 +112,5 @@ def link_source(row: MetadataRow) -> Name:
 def _end(row: MetadataRow, location: str) -> Name:
     found = split_location(location)
     if found is None:
-        raise row.wrong(f"{location[:100]!r} is no location", "write it like abfss://container@account…/folder")
+        raise row.wrong(f"{location[:100]!r} is not a location", "write it like abfss://container@account…/folder")
     return found

@@ -65,7 +65,7 @@ class NameRule:
         return self.producer is not None or self.job_namespace is not None
 
     def fit_event(self, producer: str, job_namespace: str) -> dict[str, str] | None:
-        """Return the values of the holes in the conditions on an event, None if a condition does not fit."""
+        """Return the values of the placeholders in the conditions on an event, None if a condition does not fit."""
         values: dict[str, str] = {}
         for pattern, text in ((self.producer, producer), (self.job_namespace, job_namespace)):
             found = pattern.take(text) if pattern else None
@@ -75,7 +75,7 @@ class NameRule:
         return values
 
     def fit(self, namespace: str) -> dict[str, str] | None:
-        """Return the values of the holes in the pattern for the namespace, None if no pattern fits."""
+        """Return the values of the placeholders in the pattern for the namespace, None if no pattern fits."""
         if not self.namespaces:
             return {}
         found = first_fit(self.namespaces, namespace)
@@ -84,7 +84,7 @@ class NameRule:
     def apply(
         self, name: Name, values: Mapping[str, str], operations: Mapping[str, Callable[[Name], Name]]
     ) -> Name | None:
-        """Return the name that the rule makes of a name, None if the rule does not fit; values: the result of `fit`."""
+        """Apply the rule to a name. Return None if the rule does not fit. values: the result of `fit`."""
         after = self._rewritten(name, values)
         if after is None:
             return None
@@ -147,7 +147,7 @@ def _producer(entry: Entry) -> str:
     producer = entry.text("producer")
     if set("*?/.:") >= {*producer}:
         raise entry.error(
-            "it would fit every producer", "write the producer, or a part of its URI, as in `https://acme/*`"
+            "the pattern matches every producer", "write the producer or a part of its URI, as in `https://acme/*`"
         )
     return producer
 
@@ -174,7 +174,9 @@ def read_job_rules(text: str, file: str) -> JobFile:
         job = Name(entry.text("namespace"), entry.text("name"))
         former, since = entry.optional("renamed_from"), entry.optional("retired")
         if former is None and since is None:
-            raise entry.error("it does not name a job", "add `renamed_from: …` or `retired: 2026-11-30`")
+            raise entry.error(
+                "it neither renames nor retires the job", "add `renamed_from: …` or `retired: 2026-11-30`"
+            )
         if former is not None:
             renamed.append((Name(job.namespace, former), job))
         if since is not None:
@@ -199,10 +201,10 @@ def _rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) ->
     holes = set.intersection(*(one.holes for one in namespaces)) if namespaces else set()
     named = name.holes if name else set()
     if holes & named:
-        raise entry.error(f"namespace and name share the hole {min(holes & named)!r}", "rename one")
+        raise entry.error(f"namespace and name share the placeholder {min(holes & named)!r}", "rename one of them")
     for condition in filter(None, (producer, job_namespace)):
         if shared := (holes | named) & condition.holes:
-            raise entry.error(f"two patterns share the hole {min(shared)!r}", "rename one")
+            raise entry.error(f"two patterns share the placeholder {min(shared)!r}", "rename one of them")
         holes = holes | condition.holes
     rule = NameRule(
         id=entry.text("id"),
@@ -229,17 +231,20 @@ def _check(entry: Entry, rule: NameRule, known: tuple[str, ...]) -> None:
     if rule.stage not in STAGES:
         raise entry.error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
     if rule.asks_event and (rule.do in PLACES or entry.optional("stage") is not None):
-        raise entry.error("a rule with conditions on the event has no stage", "leave out `stage`, and `do: link`")
+        raise entry.error(
+            "a rule with conditions on the event can use neither `stage` nor the metadata table",
+            f"remove `stage`, and remove `do` if it is one of {', '.join(PLACES)}",
+        )
     if rule.do is not None and rule.do not in known:
-        raise entry.error(f"unknown operation {rule.do!r}", f"do: {', '.join(known)}")
+        raise entry.error(f"unknown operation {rule.do!r}", f"operations: {', '.join(known)}")
     if rule.path not in PATHS or (entry.optional("path") is not None and rule.levels is None):
         raise entry.error(
-            f"path: {rule.path!r} does not say what the path means", f"beside `levels`: {', '.join(PATHS)}"
+            f"`path: {rule.path}` is invalid or used without `levels`", f"add `levels`, and use {' or '.join(PATHS)}"
         )
     changes = (rule.to_namespace, rule.to_name, rule.levels, rule.default_port, rule.do)
     if rule.keep != (not rule.files and all(change is None for change in changes)):
         raise entry.error(
-            "either it changes something or it keeps", "give to_namespace, to_name, file …, or `keep: true`"
+            "a rule must either change the name or keep it", "add to_namespace, to_name, file …, or `keep: true`"
         )
 
 

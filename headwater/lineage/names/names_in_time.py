@@ -26,7 +26,7 @@ class Speaker(NamedTuple):
 
 
 class Naming:
-    """Resolves canonical names. Symlinks, changes and writes may be added in any order and repeatedly."""
+    """Resolves canonical names. You can add symlinks, changes and writes in any order and repeatedly."""
 
     def __init__(self) -> None:
         self.bindings: dict[Name, list[LocationAt]] = {}
@@ -74,7 +74,7 @@ class Naming:
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
         """Replace the drops and renames of a run; return the names and times whose meaning changes.
 
-        sent: by names as sent, the oldest first.
+        sent: the changes with names as sent, the oldest first.
         """
         newest: dict[tuple[Name, Name | None], Change] = {}
         for time_us, old, new in sent:
@@ -96,11 +96,11 @@ class Naming:
         return list(self._with_aliases(self.generations.set_writes(run_key, found)))
 
     def moves(self, name: Name) -> bool:
-        """Tell whether a name may mean different datasets at different times, or a dataset with a different name."""
+        """Return whether a name may mean different datasets at different times, or a dataset with a different name."""
         return name in self.bindings or self.generations.touches(name)
 
     def is_constant(self, name: Name) -> bool:
-        """Tell whether a name means the same dataset at all times and for all runs, whatever that dataset is called."""
+        """Return whether a name means the same dataset at all times and for all runs, even under a different name."""
         locations = {location for _, location in self.bindings.get(name, ())} or {name}
         return len(locations) == 1 and not self.generations.touches(*locations)
 
@@ -116,21 +116,38 @@ class Naming:
             yield from self.generations.meanings(other)
 
     def uses(self, dataset: Name) -> Iterator[Span]:
-        """Yield the names and times that may mean a generation. A symlink may lead elsewhere at some of these times."""
+        """Yield the names and times that may mean a generation. At some of these times, a symlink may override it."""
         return self._with_aliases(self.generations.uses(dataset))
 
     def names_of(self, dataset: Name) -> set[Name]:
-        """Return every name that may mean a dataset at some time, itself included."""
+        """Return every name that may mean a dataset at some time, including its own name."""
         return self.names_of_any((dataset,))
 
     def names_of_any(self, datasets: Iterable[Name]) -> set[Name]:
-        """Return every name that may mean one of the datasets at some time; the cost is linear in the result."""
+        """Return every name that may mean one of the datasets at some time, in time linear in the result."""
         found = {dataset.plain for dataset in datasets}
         todo = list(found)
         while todo:
             more = self._names.get(todo.pop(), set()) - found
             found |= more
             todo.extend(more)
+        return found
+
+    def representatives(self) -> dict[Name, Name]:
+        """Map each name that a symlink or rename relates to others to the smallest of these names."""
+        found: dict[Name, Name] = {}
+        related: dict[Name, set[Name]] = {}
+        for location, names in self._names.items():
+            for name in names:
+                related.setdefault(location, set()).add(name)
+                related.setdefault(name, set()).add(location)
+        for first in sorted(related):
+            todo = [] if first in found else [first]
+            while todo:
+                name = todo.pop()
+                if name not in found:
+                    found[name] = first
+                    todo.extend(related[name])
         return found
 
     def aliases(self) -> set[Name]:

@@ -8,7 +8,7 @@ from headwater.lineage.sql.column_steps import COPIED, FILTER, JOIN, Made, Relat
 from headwater.lineage.sql.made_output import MadeOutput, placed, size_of
 from headwater.lineage.sql.query_reader import Named, QueryReader
 from headwater.lineage.sql.query_scope import Scope
-from headwater.lineage.sql.unread_sql import UnreadSql
+from headwater.lineage.sql.unread_sql import STAR_OF_UNKNOWN, UnreadSql
 from headwater.lineage.sql.written_parts import table_of
 
 
@@ -122,14 +122,14 @@ class ChangedRows:
             self._reader.references.read_all(then)
             self._reader.left_open |= source.more_of
             if not names:
-                raise UnreadSql("it takes `*` of a table whose columns no event of the run lists")
+                raise UnreadSql(STAR_OF_UNKNOWN)
             self._reader.budget.copy(len(names) + size_of(made for _, made in source.columns))
             yield from ((name, source.column(name) or {}) for name in names)
 
     def _assigned(self, assignments: Sequence[exp.Expr], known: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
         for each in assignments:
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
-                raise UnreadSql("it assigns several columns at once, which is not read")
+                raise UnreadSql("the SQL assigns several columns at once, which Headwater does not support")
             self._reader.references.read(each.this)
             yield each.this.name, self._reader.steps(each.expression, known, scope, COPIED)
 
@@ -144,11 +144,11 @@ class ChangedRows:
 def columns_of(target: Relation) -> Sequence[str]:
     """Return the names of the columns of an output, in order; raises UnreadSql if they or their order are not known."""
     if not target.columns:
-        raise UnreadSql("it lists no columns, and no event of the run lists those of the output")
+        raise UnreadSql("the SQL has no column list, and no event of the run reports the columns of the output")
     if target.more_of:
-        raise UnreadSql("it lists no columns, and no event of the run lists all columns of the output")
+        raise UnreadSql("the SQL has no column list, and no event of the run reports all columns of the output")
     if target.is_joined:
-        raise UnreadSql("it lists no columns, and no event lists all columns of the output")
+        raise UnreadSql("the SQL has no column list, and no single event reports all columns of the output")
     return target.names
 
 

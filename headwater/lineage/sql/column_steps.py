@@ -22,7 +22,8 @@ class ColumnStep(NamedTuple):
     def after(self, inner: "ColumnStep") -> "ColumnStep":
         """Return an earlier step `inner`, followed by this step, as one step.
 
-        It is INDIRECT if one of the two is. A DIRECT one masks if one of the two does, and has the stronger subtype.
+        The result is INDIRECT if either step is. A DIRECT result masks if either step masks, and has the subtype with
+        the higher rank.
         """
         if not self.direct:
             return self
@@ -42,7 +43,7 @@ Origin = tuple[int, str]
 """(index of a dataset among those of the run, name of one of its columns)"""
 
 Made = dict[Origin, set[ColumnStep]]
-"""The columns from which a value is made, each with the steps that lead from it to the value."""
+"""The source columns of a value, each with the steps that lead from it to the value."""
 
 
 def add(made: Made, other: Made, step: ColumnStep) -> None:
@@ -89,11 +90,11 @@ class Relation:
         return self.otherwise is not None and (not self.columns or bool(self.more_of))
 
     def has(self, name: str) -> bool:
-        """Tell whether the relation has a known column of this name, compared without case."""
+        """Return whether the relation has a known column of this name, ignoring case."""
         return self.has_key(name.casefold())
 
     def has_key(self, key: str) -> bool:
-        """Tell whether the relation has a known column with this casefolded name."""
+        """Return whether the relation has a known column with this casefolded name."""
         return key in self._by_key
 
     @cached_property
@@ -128,7 +129,7 @@ class Relation:
         return found
 
     def renamed(self, names: Iterable[str]) -> "Relation":
-        """Return a copy whose first columns have these names, as an alias with a column list gives them."""
+        """Return a copy whose first columns have these names, for an alias with a column list."""
         given = list(names)
         rest = self.columns[len(given) :]
         found = Relation([*zip(given, (made for _, made in self.columns), strict=False), *rest], place=self.place)
@@ -140,8 +141,8 @@ class Relation:
 def table_relation(place: int, columns: Iterable[str], *, is_part: bool = False, is_joined: bool = False) -> Relation:
     """Return the relation of a dataset with the columns of its schema, whose origins are the columns themselves.
 
-    Nested columns are found by name, but `*` does not contain them. is_part: the dataset may have other columns, too;
-    is_joined: the order of the columns is not known.
+    Nested columns are found by name, but `*` does not contain them. is_part: the dataset may have more columns;
+    is_joined: the order of the columns is unknown.
     """
     every = list(columns)
     known = {name.casefold() for name in every}

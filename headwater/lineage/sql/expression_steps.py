@@ -1,4 +1,4 @@
-"""Find the columns that an SQL expression is made of, and how it transforms them."""
+"""Find the columns that an SQL expression uses, and how it transforms them."""
 
 from collections.abc import Callable, Iterator
 
@@ -66,7 +66,7 @@ def made_of(
                 budget.copy(len(found))
                 add(made, found, how)
         elif _names_column_by_value(one) or (references.has_places and _is_place(one)):
-            raise UnreadSql("it names a column by a value or by a place, which is not read")
+            raise UnreadSql("the SQL names a column by a value or by its position, which Headwater does not support")
         elif isinstance(one, exp.Column):
             if one.parts[0].name.casefold() not in bound:
                 budget.copy(scope.lookups())
@@ -93,7 +93,9 @@ def made_of(
 def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) -> None:
     """Add the origins of a subquery in an expression: those of its columns, and those that decide about its rows."""
     if relation.is_open:
-        raise UnreadSql("a query in an expression takes `*` of a table, and no event of the run lists all its columns")
+        raise UnreadSql(
+            "a subquery in an expression uses `*` for a table, but no event of the run reports all columns of the table"
+        )
     for _, each in relation.columns:
         budget.spend(len(each))
         add(made, each, how)
@@ -164,7 +166,7 @@ def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str], budget: Budget
 
 
 def _is_path(one: exp.Lambda) -> bool:
-    """Recognise `doc -> 'a'`, which the parser takes for a lambda, as access to a field."""
+    """Recognise `doc -> 'a'`, which the parser reads as a lambda, as access to a field."""
     return len(one.expressions) == 1 and isinstance(one.this, (exp.Literal, exp.Neg))
 
 

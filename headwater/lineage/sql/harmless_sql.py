@@ -1,4 +1,4 @@
-"""Classify statements: which of them cannot write a column from another one, and may be skipped (rule 13)."""
+"""Recognise statements that can be skipped because they write no column from another one (rule 13)."""
 
 import re
 
@@ -19,11 +19,11 @@ _COMMANDS = frozenset({
     "VACUUM", "OPTIMIZE", "ANALYZE", "SET", "RESET", "SHOW", "EXPLAIN", "LOCK", "MSCK", "REFRESH", "INVALIDATE",
     "COMPUTE", "GRANT", "REVOKE", "USE", "ALTER", "ADD JAR", "ADD FILE", "ADD ARCHIVE",
 })  # fmt: skip
-"""Statements that the parser leaves as text, by their first word or first two words."""
+"""The first word, or the first two words, of skippable statements that the parser leaves unparsed."""
 
 
 def is_harmless(statement: exp.Expr) -> bool:
-    """Tell whether a statement can be skipped because it writes no column from another one."""
+    """Return whether a statement can be skipped because it writes no column from another one."""
     if isinstance(statement, exp.Command):
         kind = str(statement.this).upper()
         return kind in _COMMANDS and (kind == "EXPLAIN" or not _QUERY.search(str(statement.expression or "")))
@@ -31,7 +31,7 @@ def is_harmless(statement: exp.Expr) -> bool:
 
 
 def reads_columns(statement: exp.Expr) -> bool:
-    """Tell whether a statement uses the values of the columns that it names. ALTER and CREATE INDEX only name them."""
+    """Return whether a statement uses the values of the columns that it names, unlike ALTER and CREATE INDEX."""
     if isinstance(statement, exp.Create):
         return statement.kind not in ("INDEX", "TRIGGER")
     return isinstance(statement, _READING)

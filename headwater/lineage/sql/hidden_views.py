@@ -19,7 +19,8 @@ def view_of_hidden(tables: KnownTables) -> tuple[Relation, set[int]]:
 
     def refuse(column: str) -> Made:
         raise UnreadSql(
-            f"{shown(column)} of a view whose definition it does not contain may be of no dataset, or of several"
+            f"the SQL reads column {shown(column)} of a view whose definition is unknown, and none or several of the "
+            "inputs that the SQL does not name have a column of this name"
         )
 
     alone = [(of[0][1], {of[0]: {CHANGED}}) for of in owners.values() if len(of) == 1]

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Inferred(NamedTuple):
-    """The column lineage of one output that follows from SQL.
+    """The column lineage of one output that is inferred from SQL.
 
-    lines: the edges, whose sources are datasets of the run; unread: why there are none, or why some may be missing.
+    lines: the edges, whose sources are datasets of the run; unread: the reason why edges are or may be missing.
     behind_views: sources with columns that the run may read although no line shows it, for example through a hidden
     view.
-    columns: the lines to single columns, also if the only result is that a column has no source.
-    complete: the lines cover every column that the SQL writes.
+    columns: the edges to single columns, also if the only result is that a column has no source.
+    complete: the edges cover every column that the SQL writes.
     """
 
     lines: Sequence[SentEdge] = ()
@@ -39,9 +39,9 @@ class Inferred(NamedTuple):
 def inferred_lines(
     script: Script, contents: Contents, schema_of: Callable[[Name], str | None]
 ) -> Mapping[Name, Inferred]:
-    """Return what the SQL shows about each output that it writes.
+    """Return the inferred lineage of each output that the SQL writes.
 
-    schema_of: returns the hash of the schema of a dataset for which the run itself lists no columns.
+    schema_of: returns the hash of the schema of a dataset for which the run itself reports no columns.
     """
     sql = contents.sql(script.sql)
     is_part = lists_some_columns(script.producer)
@@ -86,7 +86,7 @@ def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int
     except MemoryError:
         raise
     except Exception as error:  # an unexpected form of a statement must not block all other events
-        return f"reading it failed with {type(error).__name__}, which is a bug of Headwater: please report it"
+        return f"Headwater failed to read the SQL ({type(error).__name__}). This is a bug: please report it"
 
 
 @lru_cache(maxsize=256)
@@ -103,9 +103,9 @@ def _known(each: ScriptDataset, contents: Contents, schema: str | None, *, is_pa
 
 
 def _says_something(said: "MadeOutput", own: int) -> bool:
-    """Tell whether an output has a source besides its own columns of the same names.
+    """Return whether an output has a source besides its own columns of the same names.
 
-    Otherwise the SQL reads nothing or keeps existing values, which shows nothing about what other runs write.
+    Otherwise the SQL reads no data or keeps existing values, so other runs may write these columns.
     """
     every = [*said.columns.items(), (None, said.whole)]
     return any(

@@ -1,4 +1,4 @@
-"""Match the names in a script with the datasets of its run (rule 13.3)."""
+"""Find the datasets of a run for the table names in its SQL script (rule 13.3)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ class KnownTable(Struct, frozen=True):
     """A dataset that a run reads or writes.
 
     names: all names that events of the run use for it, symlinks included.
-    columns: the columns of its schema, nested ones with dots; empty if no event lists them.
-    is_part: the dataset may have other columns, too.
-    is_joined: the columns are joined from several lists, so their order is not known.
+    columns: the columns of its schema, nested ones with dots; empty if no event reports them.
+    is_part: the dataset may have more columns.
+    is_joined: the columns are joined from several lists, so their order is unknown.
     """
 
     names: tuple[str, ...]
@@ -27,7 +27,7 @@ class KnownTable(Struct, frozen=True):
 
 
 class KnownTables:
-    """Finds the dataset that a name in SQL means."""
+    """Finds the dataset that a name in SQL refers to."""
 
     def __init__(self, tables: Sequence[KnownTable], mentioned: Iterable[str] = ()):
         """mentioned: every name of a table in the script."""
@@ -48,7 +48,7 @@ class KnownTables:
         self._learnt[parts_of(name)] = place
 
     def hidden(self) -> list[int]:
-        """Return the indexes of the inputs that no name in the script means; only a view can read them."""
+        """Return the indexes of the inputs that no name in the script refers to. Only a view can read them."""
         mentioned = NameEnds()
         for name in self._mentioned:
             mentioned.add(parts_of(name), 0)
@@ -77,5 +77,5 @@ def parts_of(name: str) -> Parts:
 
 def _only(name: str, places: tuple[int, ...]) -> int | None:
     if len(places) > 1:
-        raise UnreadSql(f"{shown(name)} may be several datasets of the run")
+        raise UnreadSql(f"the table name {shown(name)} matches several datasets of the run")
     return places[0] if places else None

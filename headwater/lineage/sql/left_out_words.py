@@ -1,4 +1,4 @@
-"""Remove clauses that the parser does not know and that have no influence on columns."""
+"""Remove clauses that the parser does not support and that do not affect columns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ _KINDS_OF_TABLE = ("TRANSACTIONAL", "MANAGED")
 
 
 def without_storage(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a script without clauses of Synapse and Hive about the storage of rows.
+    """Return the tokens of a script without clauses of Synapse and Hive that describe the storage of rows.
 
     These are `WITH (DISTRIBUTION = …)` after `CREATE TABLE t`, TRANSACTIONAL and MANAGED in `CREATE TRANSACTIONAL
     TABLE`, `IF NOT EXISTS` after `PARTITION (…)`, and `DISABLE REWRITE` and `PARTITIONED ON (…)` in `CREATE VIEW`.
@@ -44,7 +44,7 @@ def _ends(tokens: Sequence[Token], at: int, before: Sequence[Token], closings: M
 
 
 def _names_new_table(before: Sequence[Token]) -> bool:
-    """Tell whether the tokens end with `CREATE TABLE a.b.c`, so that a WITH that follows belongs to the table."""
+    """Return whether the tokens end with `CREATE TABLE a.b.c`, so that a WITH that follows belongs to the table."""
     at = len(before) - 1
     while at > 0 and before[at - 1].token_type == TokenType.DOT:
         at -= 2

@@ -12,7 +12,7 @@ class MadeOutput(NamedTuple):
 
     columns: origins by column name; whole: origins that concern all rows.
     behind_views: indexes of source datasets that may be read beyond what the script shows, for example through a view.
-    is_part: the output has other columns, too, whose names the script does not give.
+    is_part: the output has more columns, whose names the script does not contain.
     unread: the reason for `behind_views`.
     """
 
@@ -43,7 +43,7 @@ class MadeOutput(NamedTuple):
         add(self.columns.setdefault(name, {}), value, COPIED)
 
 
-_STAR_OF_PART = "it takes `*` of a table, and no event of the run lists all its columns"
+_STAR_OF_PART = "the SQL uses `*` for a table, but no event of the run reports all columns of this table"
 
 
 def size_of(columns: Iterable[Made]) -> int:
@@ -63,7 +63,7 @@ def placed(relation: Relation, columns: Sequence[str]) -> dict[str, Made]:
     if not columns:
         return united(relation.columns)
     if len(relation.columns) > len(columns):
-        raise UnreadSql("it writes more columns than are listed, or than the output's schema has")
+        raise UnreadSql("the query returns more columns than the column list or the schema of the output contains")
     return united([(name, made) for name, (_, made) in zip(columns, relation.columns, strict=False)])
 
 

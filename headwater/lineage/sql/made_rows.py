@@ -1,4 +1,4 @@
-"""Read rows that a query makes itself: UNNEST and similar functions, and VALUES."""
+"""Read rows that a query creates itself: UNNEST and similar functions, and VALUES."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ def rows_of(node: exp.Expr, steps: Steps) -> Relation:
         inside = [node]
     for each in inside:
         if isinstance(each, _READERS) or (isinstance(each, exp.Anonymous) and each.name.casefold() not in _GENERATORS):
-            raise UnreadSql("it reads a table function, whose columns may come from anywhere")
+            raise UnreadSql("the SQL reads a table function, and the source of its columns is unknown")
     made: Made = {}
     for each in inside:
         if isinstance(each, exp.Expr):

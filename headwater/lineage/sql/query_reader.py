@@ -38,6 +38,8 @@ _LATERAL_EVERYWHERE = ("duckdb",)
 _SOURCES_PER_COPY = 4
 """The number of sources that can be searched for a column in the time of one column copy."""
 
+_PIVOT = "the SQL contains PIVOT or UNPIVOT, which Headwater does not support"
+
 _FILTERS = ("where", "having", "qualify", "connect", "limit", "offset")
 _SORTS = ("order", "sort", "cluster", "distribute")
 
@@ -47,7 +49,7 @@ class QueryReader:
 
     references: the references that it followed; view: the first name that it treated as a hidden view (rule 13.4).
     behind_views: indexes of the datasets behind that view.
-    left_open: indexes of datasets with a column that no event lists and that may decide about rows.
+    left_open: indexes of datasets with a column that no event reports and that may determine which rows remain.
     """
 
     def __init__(self, tables: KnownTables, budget: Budget, dialect: str = ""):
@@ -62,9 +64,9 @@ class QueryReader:
         self.view = ""
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
-        """Return the relation that a query makes; raises UnreadSql.
+        """Return the relation that a query returns; raises UnreadSql.
 
-        outer: the scope of the query around it, None for the outermost one.
+        outer: the scope of the surrounding query, None for the outermost query.
         """
         self.budget.spend()
         named = self.with_ctes(node, named, outer)
@@ -75,16 +77,16 @@ class QueryReader:
         if isinstance(node, exp.Subquery):
             inner = self.query(node.this, named, outer)
             if node.args.get("pivots"):
-                raise UnreadSql("it has a PIVOT, which is not read")
+                raise UnreadSql(_PIVOT)
             return self._sorted(node, inner, named)
         if isinstance(node, exp.Values):
             return written_rows(node, lambda each, step: self.steps(each, named, outer or Scope(), step), self.budget)
         if isinstance(node, (exp.Table, exp.Paren)):
             return self.source(node.this if isinstance(node, exp.Paren) else node, named, outer or Scope())
-        raise UnreadSql(f"it has a query of a kind that is not read: {node.key.upper()}")
+        raise UnreadSql(f"the SQL contains a kind of query that Headwater does not support: {node.key.upper()}")
 
     def with_ctes(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Named:
-        """Return the names that are visible in a query or a statement, its CTEs included."""
+        """Return the names that are visible in a query or a statement, including its CTEs."""
         with_ = node.args.get("with_")
         if with_ is None:
             return named
@@ -107,7 +109,7 @@ class QueryReader:
                 return
 
     def source(self, node: exp.Expr, named: Named, scope: Scope) -> Relation:
-        """Return the relation that a FROM names, without its alias.
+        """Return the relation that a FROM clause refers to, without its alias.
 
         Raises UnreadSql for a table that is neither a dataset of the run nor a view over its inputs.
         """
@@ -120,9 +122,9 @@ class QueryReader:
         return self.query(node, named, scope if isinstance(node, exp.Values) else scope.around(known=self._is_lateral))
 
     def add_source(self, node: exp.Expr, named: Named, scope: Scope) -> None:
-        """Add the source that a FROM or a JOIN names to a scope."""
+        """Add the source of a FROM or JOIN clause to a scope."""
         if node.args.get("pivots"):
-            raise UnreadSql("it has a PIVOT, which is not read")
+            raise UnreadSql(_PIVOT)
         relation = self._renamed(self.source(node, named, scope), node)
         scope.add(node.alias_or_name, relation)
         for join in node.args.get("joins") or ():
@@ -151,7 +153,7 @@ class QueryReader:
     def _select(self, node: exp.Select, named: Named, outer: Scope | None) -> Relation:
         scope, whole = Scope(outer), dict[tuple[int, str], set[ColumnStep]]()
         if node.args.get("match") or node.args.get("pivots"):
-            raise UnreadSql("it has a MATCH_RECOGNIZE or PIVOT, which is not read")
+            raise UnreadSql("the SQL contains MATCH_RECOGNIZE or PIVOT, which Headwater does not support")
         if node.args.get("from_"):
             self.add_source(node.args["from_"].this, named, scope)
         for join in node.args.get("joins") or ():
@@ -177,7 +179,7 @@ class QueryReader:
         return found
 
     def _leave_open(self, node: exp.Select, found: Relation, scope: Scope) -> None:
-        """Pass the columns that no event lists from the tables of a query to its result if the query has a star.
+        """Pass columns that no event reports from the tables of a query to its result, if the query has a star.
 
         The result then resolves unknown names in these tables. If DISTINCT, GROUP BY or ORDER BY ALL may use such
         columns, `left_open` records the tables.
@@ -192,7 +194,10 @@ class QueryReader:
 
         def otherwise(name: str) -> Made:
             if len(more) > 1:
-                raise UnreadSql(f"{shown(name)} may be of several tables whose columns are not all known")
+                raise UnreadSql(
+                    f"column {shown(name)} may belong to several tables, because no event of the run reports all of "
+                    "their columns"
+                )
             return more[0].column(name) or {}
 
         if more:
@@ -210,7 +215,7 @@ class QueryReader:
     def _orders(
         self, node: exp.Select, columns: Sequence[tuple[str, Made]], named: Named, scope: Scope, whole: Made
     ) -> None:
-        """Add the origins that group or sort: expressions, names of columns of this query, or their positions."""
+        """Add the origins of GROUP BY, ORDER BY and DISTINCT: expressions, column names, or column positions."""
         clauses = [(clause, SORT, True) for name in _SORTS if (clause := node.args.get(name))]
         group, distinct = node.args.get("group"), node.args.get("distinct")
         clauses += [(group, GROUP, False)] if group else []
@@ -251,13 +256,13 @@ class QueryReader:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
 
     def _name_all(self, columns: Sequence[tuple[str, Made]]) -> None:
-        """Record columns that a statement needs by their positions: without one of them, the others would move."""
+        """Record columns whose positions a statement uses: without one of them, the others would move."""
         for _, made in columns:
             self.budget.copy(1 + len(made))
             self.references.origins.update(made)
 
     def _name(self, changed: exp.Expr, of: str, scope: Scope) -> None:
-        """Record the column that a star leaves out, replaces or renames: the statement fails without it."""
+        """Record the column that a star omits, replaces or renames, because the statement fails without it."""
         if isinstance(changed, exp.Alias):  # REPLACE names the column after AS, RENAME before it
             name = changed.alias if changed.arg_key == "replace" else changed.this.name
         else:
@@ -290,15 +295,17 @@ class QueryReader:
             scope.sources = known
 
     def _common(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
-        """Return the columns that a NATURAL JOIN compares; raises UnreadSql if the columns of a table are not known."""
+        """Return the columns that a NATURAL JOIN compares; raises UnreadSql if the columns of a table are unknown."""
         if any(relation.is_open for relation in (*before, *new)):
-            raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run lists")
+            raise UnreadSql(
+                "the SQL contains a NATURAL JOIN, but no event of the run reports all columns of the joined tables"
+            )
         self.budget.spend(len(before) * sum(len(relation.columns) for relation in new))
         return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
 
     def _table(self, node: exp.Table, named: Named, scope: Scope) -> Relation:
         if isinstance(node.this, exp.DynamicIdentifier):
-            raise UnreadSql("it names a table by a value, which is not read")
+            raise UnreadSql("the SQL names a table by a value, which Headwater does not support")
         if not isinstance(node.this, (exp.Identifier, exp.Dot, exp.Var)):
             return self.source(node.this, named, scope) if node.this else Relation()
         name = ".".join(part.name for part in node.parts)
@@ -328,7 +335,7 @@ class QueryReader:
             self._any_view, self.behind_views = view_of_hidden(self.tables)
         self.view = self.view or name
         if not self.behind_views:
-            raise UnreadSql(f"it reads {shown(name)}, which is not a dataset of the run")
+            raise UnreadSql(f"the SQL reads {shown(name)}, which is not a dataset of the run")
         return self._any_view
 
     def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
@@ -337,7 +344,9 @@ class QueryReader:
         if not names:
             return relation
         if relation.is_open:
-            raise UnreadSql("an alias lists the columns of a table whose columns no event of the run lists")
+            raise UnreadSql(
+                "an alias renames the columns of a table, but no event of the run reports all columns of this table"
+            )
         self.budget.copy(len(relation.columns))
         self._name_all(relation.columns[: len(names)])
         return relation.renamed(names)
@@ -358,12 +367,12 @@ class QueryReader:
             other = self.query(each.expression, named, outer)
             if found.more_of or other.more_of:
                 raise UnreadSql(
-                    "a query of a UNION takes `*` of a table, and no event of the run lists all its columns"
+                    "a query of a UNION uses `*` for a table, but no event of the run reports all columns of this table"
                 )
             if not each.args.get("by_name"):  # the position of each column depends on all columns before it
                 self._name_all(other.columns if is_named else (*found.columns, *other.columns))
                 is_named = True
-            elif not isinstance(each, exp.Union) or each.args.get("distinct"):  # all columns decide which rows remain
+            elif not isinstance(each, exp.Union) or each.args.get("distinct"):  # compares all columns of the rows
                 self._name_all((*found.columns, *other.columns))
             unite(found, other, each, self.budget)
         return self._sorted(node, found, named)

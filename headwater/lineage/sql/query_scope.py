@@ -1,4 +1,4 @@
-"""Resolve names in a query: to columns of its tables, to its own aliases, or to columns of the queries around it."""
+"""Resolve names in a query to columns of its tables, to its own aliases, or to columns of surrounding queries."""
 
 from sqlglot import exp
 
@@ -7,11 +7,11 @@ from headwater.lineage.sql.unread_sql import HIDDEN_NAMES, UnreadSql, shown
 
 
 class Scope:
-    """The sources of one SELECT, the aliases that it defines, and the scope of the query around it.
+    """The sources of one SELECT, the aliases that it defines, and the scope of the surrounding query.
 
     sources: relations by casefolded alias; aliases: origins of the query's own columns by casefolded name.
     merged: names of columns that USING or NATURAL merges from several sources.
-    met: origins of the conditions that decide which rows of two sources are joined.
+    met: origins of the join conditions.
     """
 
     def __init__(self, outer: "Scope | None" = None):
@@ -28,9 +28,9 @@ class Scope:
         self.sources[key if key not in self.sources else f"{key} {len(self.sources)}"] = relation
 
     def around(self, *, known: bool) -> "Scope | None":
-        """Return the scope around a query in FROM.
+        """Return the surrounding scope of a query in FROM.
 
-        known: the query can use columns of the tables before it. In these tables, only listed columns are found.
+        known: the query can use columns of the preceding tables, but only those that an event reports.
         """
         if not known:
             return self._outer
@@ -39,7 +39,7 @@ class Scope:
         return found
 
     def of(self, column: exp.Column, *, own_names_first: bool = False) -> Made:
-        """Return the origins of a column; raises UnreadSql if they are not known.
+        """Return the origins of a column; raises UnreadSql if they are unknown.
 
         own_names_first: an alias of the query itself takes precedence, as in ORDER BY.
         """
@@ -48,7 +48,7 @@ class Scope:
             return self.aliases[parts[0].casefold()]
         found = self._found(parts)
         if found is None:
-            raise UnreadSql(f"the table of {shown('.'.join(parts))} is not known")
+            raise UnreadSql(f"the table of column {shown('.'.join(parts))} is unknown")
         return found
 
     def lookups(self) -> int:
@@ -70,7 +70,7 @@ class Scope:
         if alias and alias.casefold() not in self.sources:
             found = self._row_of(alias.casefold())
             if found is None:
-                raise UnreadSql(f"{shown(alias)}.* is of no table that it names")
+                raise UnreadSql(f"{shown(alias)}.* does not match any table of the query")
             return found
         made: Made = {}
         for relation in relations:
@@ -78,7 +78,7 @@ class Scope:
         return made
 
     def _row_of(self, key: str) -> Made | None:
-        """Return the origins of the whole row of the table with this alias, here or around; None without one."""
+        """Return the origins of a whole row of the table with this alias, in this or a surrounding query, else None."""
         scope: Scope | None = self
         while scope is not None:
             if key in scope.sources:
@@ -89,10 +89,10 @@ class Scope:
         return None
 
     def _found(self, parts: list[str]) -> Made | None:
-        """Return the origins of a name, None if it is not found. If the name is ambiguous, those of all its meanings.
+        """Return the origins of a name, None if it is not found. If the name is ambiguous, return all possible origins.
 
-        A query around may have a column of this name, and a table here may have it as well if not all its columns are
-        listed.
+        For example, a surrounding query may have a column of this name, and a table of this query may have it as well
+        if no event reports all columns of the table.
         """
         may_be: Made = {}
         found: Made | None = None
@@ -101,7 +101,7 @@ class Scope:
         while scope is not None and found is None:
             found = scope._qualified(parts)
             if found is None and (found := scope._known(parts[0], parts[1:])) is not None and len(parts) > 1:
-                may_be.update(scope._qualified_around(parts))  # a column of this name, or a table around
+                may_be.update(scope._qualified_around(parts))  # a column of this name, or a table of an outer query
             if found is None:
                 if any(relation.hides_names for relation in scope.sources.values()):
                     raise UnreadSql(HIDDEN_NAMES)
@@ -117,9 +117,12 @@ class Scope:
         return found
 
     def _row_named(self, alias: str) -> Made:
-        """Return the origins of the whole row of a table here; raises UnreadSql if a column may have its name."""
+        """Return the origins of a whole row of a table; raises UnreadSql if a column may have the table's name."""
         if any(relation.is_open for relation in self.sources.values()):
-            raise UnreadSql(f"{_NO_ROW}, or a column called {shown(alias)}")
+            raise UnreadSql(
+                f"{shown(alias)} may be a column or a whole row of a table, because no event of the run reports all "
+                "columns of the tables in the query"
+            )
         made: Made = {}
         add(made, whole_row(self.sources[alias.casefold()]), CHANGED)
         return made
@@ -135,7 +138,7 @@ class Scope:
         return None
 
     def _fields(self, parts: list[str], at: int) -> Made:
-        """Return the fields that a name means if a shorter part is the table: `t.s.x`, where `s` is a table, too."""
+        """Return the fields that a name may mean if both `t` and `s` are tables: `t.s.x` may be a field of `t.s`."""
         made: Made = {}
         for fewer in range(at - 1, 0, -1):
             relation = self.sources.get(parts[fewer - 1].casefold())
@@ -144,7 +147,7 @@ class Scope:
         return made
 
     def _qualified_around(self, parts: list[str]) -> Made:
-        """Return the column of the table with the same alias in a query around: the table here may lack it."""
+        """Return the column of the table with the same alias in a surrounding query, or nothing."""
         scope = self._outer
         while scope is not None:
             if (found := scope._qualified(parts)) is not None:
@@ -157,7 +160,7 @@ class Scope:
         is_merged = key in self.merged
         having = [each for each in self.sources.values() if each.has_key(key) or (is_merged and each.is_open)]
         if len(having) > 1 and not is_merged:
-            raise UnreadSql(f"{shown(name)} may be of several tables")
+            raise UnreadSql(f"several tables of the query have a column {shown(name)}")
         if having:
             made: Made = {}
             for relation in having:
@@ -169,7 +172,7 @@ class Scope:
         return None
 
     def _guessed(self, parts: list[str], *, is_outermost: bool) -> Made | None:
-        """Return the origins of a name that can only be an unlisted column of one table here, else None.
+        """Return the origins of a name that can only be an unreported column of one table in the query, else None.
 
         Raises UnreadSql if several tables may have the column.
         """
@@ -183,11 +186,14 @@ class Scope:
         if len(open_) == 1 and (unknown or (len(self.sources) == 1 and is_outermost)):
             return _within(open_[0], parts)
         if len(unknown) > 1:
-            raise UnreadSql(f"{shown(name)} may be of several tables whose columns are not known")
+            raise UnreadSql(
+                f"column {shown(name)} may belong to several tables, because no event of the run reports all of their "
+                "columns"
+            )
         return None
 
     def _is_alias(self, key: str) -> bool:
-        """Tell whether a name is the alias of a table here or around, so that it qualifies a column or means a row."""
+        """Return whether a name is the alias of a table in this or a surrounding query."""
         scope: Scope | None = self
         while scope is not None:
             if key in scope.sources:
@@ -201,7 +207,7 @@ def _is_open(relation: Relation) -> bool:
 
 
 def whole_row(relation: Relation) -> Made:
-    """Return the origins of all columns of a source; raises UnreadSql if its columns are not all known."""
+    """Return the origins of all columns of a source; raises UnreadSql if some columns are unknown."""
     if relation.is_open:
         raise UnreadSql(_NO_ROW)
     made: Made = {}
@@ -211,7 +217,7 @@ def whole_row(relation: Relation) -> Made:
 
 
 def _within(relation: Relation, parts: list[str]) -> Made | None:
-    """Return the origins of a column or of a field in it. A field that the schema lacks has those of its column."""
+    """Return the origins of a column or of a field in it. A field that the schema lacks has the column's origins."""
     if len(parts) > 1:
         whole = ".".join(parts)
         if relation.has(whole):
@@ -223,7 +229,7 @@ def _within(relation: Relation, parts: list[str]) -> Made | None:
     return relation.column(parts[0])
 
 
-_NO_ROW = "it uses a whole row of a table whose columns no event of the run lists"
+_NO_ROW = "the SQL uses a whole row of a table, but no event of the run reports all columns of this table"
 
 _SOURCES_PER_COPY = 4
 """The number of sources that can be searched for a name in the time of one column copy."""

@@ -9,7 +9,7 @@ from headwater.lineage.sql.column_steps import Made, Origin
 
 
 class References:
-    """Collects the references that were followed to a column, or that name a column of the output.
+    """Collects the references that were followed to a source column, or that name a column of the output.
 
     origins: the columns of datasets that the script names, in contrast to those that only a star selects.
     patterns: the number of expressions that select columns by a pattern of their names.
@@ -38,11 +38,11 @@ class References:
                 self._read.update((id(one), one) for one in each.find_all(exp.Column, exp.Star))
 
     def unread(self, statement: exp.Expr) -> bool:
-        """Tell whether a statement has a reference that was not followed."""
+        """Return whether a statement has a reference that was not followed."""
         every = statement.find_all(exp.Column, exp.Star)
         return any(id(each) not in self._read and not _is_of_column(each) for each in every)
 
 
 def _is_of_column(reference: exp.Expr) -> bool:
-    """Tell whether this is the star of `t.*`, where the column around it is the reference."""
+    """Return whether this is the star of `t.*`, where the column around it is the reference."""
     return isinstance(reference, exp.Star) and isinstance(reference.parent, exp.Column)

@@ -19,7 +19,7 @@ def inserts_of(node: exp.MultitableInserts, budget: Budget) -> Iterator[exp.Inse
     for each in node.expressions:
         insert = each.this if isinstance(each, exp.ConditionalInsert) else each
         if not isinstance(insert, exp.Insert):
-            raise UnreadSql("it has an INSERT of several tables in a form that is not read")
+            raise UnreadSql("the SQL contains an INSERT into several tables in a form that Headwater does not support")
         if isinstance(insert.expression, exp.Select):
             insert.expression.set("from_", exp.From(this=node.args["source"]))
         else:

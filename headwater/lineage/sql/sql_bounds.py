@@ -19,6 +19,8 @@ MOST_TOKENS = 8_000
 DEEPEST = 24
 """The maximum depth of nested brackets, CASEs and types. Each level costs up to 22 of Python's 1,000 stack frames."""
 
+NESTED = f"the SQL is nested more than {DEEPEST} levels deep"
+
 MOST_STEPS = 100_000
 """The maximum number of expressions that are read in one script."""
 
@@ -51,8 +53,8 @@ def most_steps(sql: str, columns: int) -> int:
 class Budget:
     """Counts the steps of reading a script, and stops it above a bound."""
 
-    def __init__(self, most: int = MOST_STEPS, what: str = "following its columns"):
-        """most: the maximum number of steps; what: the subject of the message if there are more."""
+    def __init__(self, most: int = MOST_STEPS, what: str = "resolving the columns of the SQL"):
+        """most: the maximum number of steps; what: the subject of the error message."""
         self._left = most * COPIES_PER_STEP
         self._spent = f"{what} takes more than {most:,} steps"
 
@@ -68,27 +70,27 @@ class Budget:
 
 
 def bounded_tokens(sql: str, dialect: Dialect) -> Sequence[Token]:
-    """Return the tokens of a script; raises UnreadSql if it is too long, too deep, a template, or not complete."""
+    """Return the tokens of a script; raises UnreadSql if it is too long, too deep, a template, or incomplete."""
     if len(sql) > LONGEST_SQL:
-        raise UnreadSql(f"it is longer than {LONGEST_SQL:,} characters")
+        raise UnreadSql(f"the SQL is longer than {LONGEST_SQL:,} characters")
     if "{{" in sql or "{%" in sql:
-        raise UnreadSql("it is a template that was not filled in")
+        raise UnreadSql("the SQL is a template that was not rendered")
     try:
         found = dialect.tokenize(sql)
     except SqlglotError as error:
-        raise UnreadSql("its SQL has an end missing, of a text or a comment") from error
+        raise UnreadSql("a string, a quoted name or a comment in the SQL is not closed") from error
     if len(found) > MOST_TOKENS:
-        raise UnreadSql(f"it has more than {MOST_TOKENS:,} tokens")
+        raise UnreadSql(f"the SQL has more than {MOST_TOKENS:,} tokens")
     if _deepest(found) > DEEPEST:
-        raise UnreadSql(f"it is nested more than {DEEPEST} deep")
+        raise UnreadSql(NESTED)
     return found
 
 
 def count_steps(parser: Parser, budget: Budget) -> Parser:
     """Let a parser subtract one step from a budget for each token that it reads.
 
-    Some repeated words make the parser backtrack very often. The function replaces a private method of the pinned
-    version of the parser; a test checks that the parser reads all tokens by that method.
+    Some repeated words make the parser backtrack very often. The function replaces a private method of the parser,
+    whose version is pinned. A test checks that the parser reads all tokens with this method.
     """
     advance = parser._advance
 

@@ -22,7 +22,7 @@ ANY = ""
 def dialect_of(said: str | None, namespaces: Iterable[str], producer: str) -> str:
     """Return the parser's name of a dialect, `ANY` if it is not known.
 
-    said: the dialect in the facet; namespaces: those of the datasets, outputs first; producer: its URI.
+    `said`: the dialect in the facet; namespaces: of the datasets, outputs first; producer: its URI.
     """
     if said and (found := _NAMED.get(said.strip().casefold())):
         return found

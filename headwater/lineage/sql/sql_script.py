@@ -11,16 +11,16 @@ from headwater.lineage.sql.known_tables import KnownTable, KnownTables
 from headwater.lineage.sql.made_output import MadeOutput, named, placed, size_of
 from headwater.lineage.sql.query_reader import QueryReader
 from headwater.lineage.sql.several_inserts import inserts_of
-from headwater.lineage.sql.sql_bounds import DEEPEST, MOST_COLUMNS, Budget, most_steps
+from headwater.lineage.sql.sql_bounds import MOST_COLUMNS, NESTED, Budget, most_steps
 from headwater.lineage.sql.sql_text import parsed_script, statements_of
 from headwater.lineage.sql.stray_words import StrayWord
 from headwater.lineage.sql.unread_sql import UnreadSql, shown
 from headwater.lineage.sql.written_parts import fixed, listed, name_of, rows, table_of
 
-_MORE_DECIDES = "columns of a table that no event of the run lists may decide about rows"
+_MORE_DECIDES = "columns that no event of the run reports may determine which rows the SQL writes"
 
 Makes = Callable[[int | None], MadeOutput]
-"""Returns the columns that a statement writes into the dataset at an index, None for a table of the script."""
+"""Returns the columns that a statement writes into the dataset at an index, or into a table of the script (None)."""
 
 
 def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:
@@ -34,7 +34,7 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
     try:
         return _written(*parsed_script(sql, dialect), tables, dialect, Budget(most_steps(sql, columns)))
     except RecursionError as error:
-        raise UnreadSql(f"it is nested more than {DEEPEST} deep") from error
+        raise UnreadSql(NESTED) from error
 
 
 def own_names(sql: str, dialect: str) -> frozenset[str]:
@@ -82,6 +82,10 @@ def _written(
     return script.found()
 
 
+def _unsupported_use(what: str) -> str:
+    return f"the SQL uses {what} in a way that Headwater does not support"
+
+
 class _SqlScript:
     """The state of reading a script, statement by statement.
 
@@ -125,7 +129,9 @@ class _SqlScript:
             for table in statement.find_all(exp.Table):
                 self._own.pop(name_of(table).casefold(), None)  # the name means a dataset of the run again
         elif not is_harmless(statement):
-            raise UnreadSql(f"it has a statement of a kind that is not read: {shown(kind_of(statement))}")
+            raise UnreadSql(
+                f"the SQL contains a statement that Headwater does not support: {shown(kind_of(statement))}"
+            )
 
     def account_for(self, statement: exp.Expr) -> None:
         """Rule 13.8: if a statement has a reference that was not followed, mark the datasets that it names as doubtful.
@@ -133,7 +139,7 @@ class _SqlScript:
         The reference may use any column of these datasets, so each output of the script stays open to them.
         """
         if has_query_as_text(statement):
-            self._doubt_all("it has a function whose body is not followed")
+            self._doubt_all("the SQL contains a function whose body Headwater does not read")
         if not reads_columns(statement):
             names = {column.name.casefold() for column in statement.find_all(exp.Column)}
             places = (self._tables.read(name_of(table)) for table in statement.find_all(exp.Table) if names)
@@ -150,18 +156,18 @@ class _SqlScript:
                 inputs = {each for each, known in enumerate(self._tables.tables) if known.is_input}
                 hidden = inputs if is_function else set(self._tables.hidden())
                 if hidden:
-                    self._unread = self._unread or f"it uses columns of {shown(name)} in a way that is not followed"
+                    self._unread = self._unread or _unsupported_use(f"columns of {shown(name)}")
                 self._doubtful |= hidden
             if own is not None:
                 doubtful = MadeOutput(dict(own.columns), own.whole).places
             else:
                 doubtful = set() if place is None else {place}
             if any(self._tables.tables[each].is_input for each in doubtful):
-                self._unread = self._unread or f"it uses columns of {shown(name)} in a way that is not followed"
+                self._unread = self._unread or _unsupported_use(f"columns of {shown(name)}")
             self._doubtful |= doubtful
 
     def account_for_words(self, words: Sequence[StrayWord]) -> None:
-        """Count columns as used if a word of the script names them and no reference in its tree does (rule 13.8)."""
+        """Count columns as used if a word of the script names them, although no reference does (rule 13.8)."""
         names = {word.name.casefold() for word in words}
         likely = next((word.name for word in words if word.is_likely), None)
         hidden = set(self._tables.hidden()) if likely is not None else set()
@@ -169,7 +175,7 @@ class _SqlScript:
             self._name_columns(names, [place])
             is_open = table.is_input and place not in hidden and (table.is_part or not table.columns)
             if likely is not None and is_open:
-                self._unread = self._unread or f"it uses {shown(likely)} in a way that is not followed"
+                self._unread = self._unread or _unsupported_use(shown(likely))
                 self._doubtful.add(place)
 
     def _name_columns(self, names: Container[str], places: Iterable[int]) -> None:
@@ -207,7 +213,7 @@ class _SqlScript:
         if doubtful:
             unread = self._unread
         elif behind:
-            unread = f"it reads {shown(self._reader.view)}, a view whose definition it does not contain"
+            unread = f"the SQL reads {shown(self._reader.view)}, a view whose definition is unknown"
         else:
             unread = made.unread or (_MORE_DECIDES if self._reader.left_open else None)
         return made._replace(
@@ -215,7 +221,7 @@ class _SqlScript:
         )
 
     def take_model(self, statement: exp.Expr) -> bool:
-        """Read a script that is a single query, which dbt sends for its only output; returns whether it is one."""
+        """Read a script that is a single query, as dbt sends it for its only output. Return whether it is one."""
         is_model = isinstance(statement, exp.Query) and not statement.args.get("into") and self._only is not None
         if is_model:
             self._note(self._only or 0, lambda place: self._named(self._query(statement), place))
@@ -230,7 +236,7 @@ class _SqlScript:
         if isinstance(table, exp.Directory):
             return
         if not isinstance(table, exp.Table):
-            raise UnreadSql("it writes to something that is not a table")
+            raise UnreadSql("the SQL writes to a target that is not a table")
         name = name_of(table)
         temporary = temporary or bool(table.this.args.get("temporary")) or name.startswith("#")
         place = None if temporary or name.casefold() in self._own else self._place(name)
@@ -240,7 +246,7 @@ class _SqlScript:
             self._keep_own(name.casefold(), made(None))
 
     def _place(self, name: str) -> int | None:
-        """Return the index of the output that a name means. A name that is not a dataset means the only output."""
+        """Return the index of the output that a name refers to. An unknown name refers to the only output, if any."""
         place = self._tables.written(name)
         if place is None and self._only is not None and self._only not in self.written:
             place = self._only if self._tables.read(name) is None else None
@@ -251,7 +257,7 @@ class _SqlScript:
     def _keep_own(self, name: str, found: MadeOutput) -> None:
         """Record the columns of a table that the script creates. Several statements may fill it."""
         if found.is_part:
-            raise UnreadSql(f"it gives no names to columns of {shown(name)}")
+            raise UnreadSql(f"the SQL leaves columns of {shown(name)} without names")
         before = self._own.get(name)
         both = MadeOutput({}, {})
         if before is not None:
@@ -349,7 +355,7 @@ class _SqlScript:
 
     def _target(self, place: int | None) -> Relation:
         if place is None:
-            raise UnreadSql("it changes a table that is not a dataset of the run")
+            raise UnreadSql("the SQL changes a table that is not a dataset of the run")
         return self._reader.dataset(place)
 
     def _named(self, relation: Relation, place: int | None) -> MadeOutput:

@@ -29,16 +29,16 @@ def statements_of(sql: str, dialect: str) -> list[exp.Expr]:
 
 
 def parsed_script(sql: str, dialect: str) -> tuple[list[exp.Expr], list[StrayWord]]:
-    """Return the statements of a script, and the words that may name a column and that no tree contains as a name."""
+    """Return the statements of a script, and the words that may name a column although no tree contains them."""
     words: list[StrayWord] = []
     try:
-        return list(_parsed(sql, Dialect.get_or_raise(dialect), Budget(MOST_TRIED, "parsing it"), words)), words
+        return list(_parsed(sql, Dialect.get_or_raise(dialect), Budget(MOST_TRIED, "parsing the SQL"), words)), words
     except ParseError as error:
         at = error.errors[0] if error.errors else {}
         where = f" at line {at['line']}" if at.get("line") else ""
-        raise UnreadSql(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}{where}") from error
+        raise UnreadSql(f"{PARSER} cannot parse the SQL as {dialect or 'standard SQL'}{where}") from error
     except _FALLS_OVER as error:
-        raise UnreadSql(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}") from error
+        raise UnreadSql(f"{PARSER} cannot parse the SQL as {dialect or 'standard SQL'}") from error
 
 
 def _parsed(sql: str, dialect: Dialect, budget: Budget, words: list[StrayWord]) -> Iterator[exp.Expr]:
@@ -57,7 +57,7 @@ def _parsed(sql: str, dialect: Dialect, budget: Budget, words: list[StrayWord]) 
 
 
 def _replaced(statement: exp.Expr | None) -> str | None:
-    """Return MySQL's `REPLACE INTO …`, which the parser leaves as text, as an INSERT; None for any other statement."""
+    """Return MySQL's `REPLACE INTO …`, which the parser does not parse, as an INSERT; None for other statements."""
     if not isinstance(statement, exp.Command) or str(statement.this).upper() != "REPLACE":
         return None
     text = statement.expression.name if isinstance(statement.expression, exp.Expr) else str(statement.expression)

@@ -11,14 +11,14 @@ from headwater.lineage.sql.unread_sql import UnreadSql
 from headwater.lineage.sql.written_parts import name_of, rows, table_of
 
 _WORTH_READING = re.compile(r"\b(?:TRUNCATE|DELETE|UPDATE|MERGE|PARTITION|PARTITIONED|REPLACE|EXISTS)\b", re.I)
-"""SQL without these words gives no sign, so most INSERTs and SELECTs are not parsed here."""
+"""SQL without these words has none of the signs, so most INSERTs and SELECTs are not parsed here."""
 
 _PART = re.compile(r"\b(?:DELETE|UPDATE|MERGE|REPLACE\s+WHERE)\b", re.I)
 _PARTITION = re.compile(r"\b(?:PARTITION|PARTITIONED\s+BY)\s*\(", re.I)
 
 
 def sql_signs(sql: str, dialect: str) -> frozenset[str]:
-    """Return the signs of how SQL writes (`write_kinds`). SQL that is not read only shows a part or partitions."""
+    """Return the signs of how SQL writes (`write_kinds`). SQL that cannot be parsed yields only PART and PARTITIONS."""
     if not _WORTH_READING.search(sql):
         return frozenset()
     try:

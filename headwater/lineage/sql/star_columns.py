@@ -7,13 +7,13 @@ from sqlglot import exp
 from headwater.lineage.sql.column_steps import Made
 from headwater.lineage.sql.query_scope import Scope
 from headwater.lineage.sql.sql_bounds import COPIES_PER_STEP, Budget
-from headwater.lineage.sql.unread_sql import HIDDEN_NAMES, UnreadSql, shown
+from headwater.lineage.sql.unread_sql import HIDDEN_NAMES, STAR_OF_UNKNOWN, UnreadSql, shown
 
 
 def star_columns(
     star: exp.Star, of: str, scope: Scope, made_of: Callable[[exp.Expr], Made], budget: Budget
 ) -> Iterator[tuple[str, Made]]:
-    """Yield all columns of one table or of all tables; raises UnreadSql if they are not known.
+    """Yield all columns of one table or of all tables; raises UnreadSql if they are unknown.
 
     of: the alias of the table, empty for all tables; made_of: returns the origins of an expression.
     """
@@ -22,13 +22,13 @@ def star_columns(
     aliases = [each for each in star.args.get("rename") or () if isinstance(each, exp.Alias)]
     renamed = {each.this.name.casefold(): each.alias for each in aliases}
     if of and of.casefold() not in scope.sources:
-        raise UnreadSql(f"{shown(of)}.* is of no table that it names")
+        raise UnreadSql(f"{shown(of)}.* does not match any table of the query")
     seen: set[str] = set()
     for relation in [scope.sources[of.casefold()]] if of else list(scope.sources.values()):
         if relation.hides_names:
             raise UnreadSql(HIDDEN_NAMES)
         if not relation.columns and relation.is_open:
-            raise UnreadSql("it takes `*` of a table whose columns no event of the run lists")
+            raise UnreadSql(STAR_OF_UNKNOWN)
         budget.copy(1)
         for name, made in relation.columns:
             key = name.casefold()
@@ -38,6 +38,6 @@ def star_columns(
             budget.copy(COPIES_PER_STEP - 1 + len(made))
             own = made_of(replaced[key]) if key in replaced else made
             yield renamed.get(key, name), made_of(exp.column(name)) if key in scope.merged and not of else own
-        if relation.more_of:  # columns that no event lists
+        if relation.more_of:  # columns that no event reports
             yield from ((renamed[key], relation.column(key) or {}) for key in renamed if not relation.has(key))
             yield from ((each.alias, made_of(each)) for key, each in replaced.items() if not relation.has(key))

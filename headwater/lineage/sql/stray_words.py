@@ -1,8 +1,8 @@
-"""Rule 13.8: find words of a script that may name a column and that its tree does not contain as such a name.
+"""Rule 13.8: find words of a script that may name a column although its tree contains no such column.
 
-The parser takes some columns for something else: `date_trunc(grain, ts)` has a unit, `upper(doc -> 'a')` a lambda,
-`note.upper()` a schema. Every word that is not recognised here counts as a reference, so no unexpected form of SQL
-hides a column.
+The parser misreads some columns: `grain` in `date_trunc(grain, ts)` as a unit of time, `doc` in `upper(doc -> 'a')` as
+the parameter of a lambda, `note` in `note.upper()` as a schema. Every word that this module does not recognise counts
+as a reference to a column, so no unexpected form of SQL hides a column.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ _NAMES = frozenset({
     (exp.Constraint, "this"), (exp.Index, "this"), (exp.Insert, "alias"), (exp.OnConflict, "constraint"),
     (exp.CTE, "alias"), (exp.Cast, "to"), (exp.Create, "this"),
 })  # fmt: skip
-"""Positions in the tree where a name is a reference that is followed, or not a column: (type of node, argument)."""
+"""Positions in the tree, as (type of node, argument), of names that are resolved elsewhere or are not columns."""
 
 _UNITS = frozenset({
     "MILLENNIUM", "CENTURY", "DECADE", "YEAR", "ISOYEAR", "QUARTER", "MONTH", "WEEK", "ISOWEEK", "DAY", "HOUR",
@@ -60,7 +60,7 @@ _WORDS = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 def stray_words(
     tokens: Sequence[Token], statements: Iterable[exp.Expr | None], budget: Budget, *, has_variables: bool = True
 ) -> list[StrayWord]:
-    """Return the words of a script that no name in its trees accounts for.
+    """Return the words of a script that may name a column and do not occur as a known name in its trees.
 
     has_variables: `@note` is a variable and not a column.
     """
@@ -99,7 +99,7 @@ def _is_other(tokens: Sequence[Token], at: int, *, has_variables: bool) -> bool:
 
 
 def _take_places(statement: exp.Expr, shown: set[int], unplaced: set[str], budget: Budget) -> None:
-    """Collect the positions of names that are followed or that are not columns.
+    """Collect the positions of names that are resolved elsewhere or are not columns.
 
     shown: start positions in the text; unplaced: names without a position.
     """
@@ -116,7 +116,7 @@ def _take_places(statement: exp.Expr, shown: set[int], unplaced: set[str], budge
 
 
 def _is_field(name: exp.Identifier, parent: exp.Expr) -> bool:
-    """Recognise a field of a column, in contrast to the part before the name of a function, as in `t.note.upper()`."""
+    """Recognise a field of a column. In `t.note.upper()`, `note` is not a field."""
     if not isinstance(parent, exp.Dot) or name.arg_key != "expression":
         return False
     base: exp.Expr = parent

@@ -17,7 +17,7 @@ def table_of(target: exp.Expr) -> exp.Expr:
 
 
 def rows(node: exp.Expr | None) -> exp.Query | None:
-    """Return the query that fills a table. A mere name, as in `TABLE t` or a CLONE, selects all its columns."""
+    """Return the query that fills a table. A table name, as in `TABLE t` or a CLONE, selects all columns of it."""
     if isinstance(node, exp.Table):
         return exp.Select(expressions=[exp.Star()]).from_(node, copy=False)
     return node if isinstance(node, exp.Query) else None

@@ -1,1 +1,1 @@
-"""Records of a log and files of events into bronze, by Spark in place of the parser."""
+"""Write bronze with Spark instead of the parser, from the records of a log or from files of events."""

@@ -1,4 +1,4 @@
-"""Bronze as Spark writes it: tables and transactions are the parser's, so that either goes on after the other."""
+"""Write bronze with Spark. Tables and transactions are those of the parser, so either can continue after the other."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -14,40 +14,43 @@ from headwater.common.failpoints import reach
 from headwater.events.position import Source
 from headwater.lake.ownership import PAST, check_owner, creation_properties
 from headwater.spark.delta.missing_columns import add_columns
-from headwater.spark.delta.spark_delta import TableFolder, shaped, spark_schema, together
-from headwater.spark.delta.transactions import Transactions
+from headwater.spark.delta.spark_delta import TableFolder, conform, run_concurrently, spark_schema
+from headwater.spark.delta.transactions import DeltaCommits
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, Table, stored_key
 
 ONE_ROW_EACH = (REJECTED, DUPLICATES, REFUSED)
 
 _SAME_RETENTION = "spark.databricks.delta.vacuum.enforceDeletedFileAndLogRetentionDurationCompatibility"
-"""Whether Delta's own log must be kept as long as removed files, for who reads old versions; since Delta 4."""
+"""Delta 4 requires by default that a table's log is retained as long as its removed files. Bronze needs it only 6 h."""
 
 
 @dataclass(frozen=True)
-class Left:
-    """What an attempt that was cut off has left: by table, the transactions, and (partition, sequence) of its rows."""
+class PartialAttempt:
+    """What an interrupted attempt has already stored.
+
+    marks: by table, the transaction of each partition; rows: by table, (partition, sequence) of the stored rows.
+    """
 
     marks: dict[str, dict[Source, int]]
     rows: dict[str, list[tuple[str, int]]]
 
 
 class SparkBronze:
-    """The bronze tables below `root`, a folder or a URI that Spark reads and writes."""
+    """The bronze tables below `root`, a folder or URI that Spark can read and write."""
 
     def __init__(self, spark: SparkSession, root: str):
-        """Touch nothing yet."""
         self._spark = spark
         self._folder = TableFolder(spark, root, BRONZE)
-        self._transactions = Transactions(spark)
+        self._transactions = DeltaCommits(spark)
 
     def create(self, owner: str, epoch: str) -> None:
-        """Create the tables that are missing, owned by one ingest route; protocol 1/2, as delta-rs makes them.
+        """Create missing tables and add missing columns to existing ones.
 
-        Tables that an older version made get the columns that came since.
+        owner: the ingest route that may write them. New tables have the same protocol as those of delta-rs: reader
+        version 1, writer version 2.
         """
         self._spark.conf.set(_SAME_RETENTION, "false")
-        together(*(partial(self._create, table, creation_properties(table, owner, epoch)) for table in BRONZE))
+        run_concurrently(*(partial(self._create, table, creation_properties(table, owner, epoch)) for table in BRONZE))
 
     def _create(self, table: Table, properties: Mapping[str, str]) -> None:
         if self._folder.exists(table):
@@ -64,13 +67,13 @@ class SparkBronze:
         check_owner(self.properties(), owner)
 
     def exists(self) -> bool:
-        """Tell whether the tables have been created."""
+        """Return whether bronze has been created."""
         return self._folder.exists(EVENTS)
 
-    def keep_books(self, log: str, now_us: int) -> int:
-        """Record the number of stored records of a log that is not the lake's own, for the audit, and return it.
+    def save_record_count(self, log: str, now_us: int) -> int:
+        """Count the records that bronze stores of a log, save the number as a table property and return it.
 
-        now_us: microseconds since 1970.
+        The audit needs it for every log that is not the lake's current one. now_us: microseconds since 1970.
         """
         of_log = F.col("log") == log
         received = sum(self.read(table).where(of_log).count() for table in (EVENTS, DUPLICATES))
@@ -84,51 +87,54 @@ class SparkBronze:
         return int(received)
 
     def known(self, _: int) -> DataFrame:
-        """Return the ids of all stored events. Files mostly contain events that a log has delivered, too."""
+        """Return the ids of all stored events of all logs, because files often contain events that a log delivered."""
         return self.read(EVENTS).select(F.lit("0").alias("place"), "event_id")
 
     def properties(self) -> Mapping[str, str]:
-        """Return the properties of `events`, which decides."""
+        """Return the properties of table `events`, which apply to all of bronze."""
         return self._transactions.properties(self._folder.uri(EVENTS))
 
     def read(self, table: Table) -> DataFrame:
-        """Return a table at its newest version."""
+        """Return the newest version of a table."""
         return self._folder.read(table)
 
     def watermarks(self, sources: Collection[Source]) -> dict[Source, int]:
-        """Return the newest sequence number of each partition that is in the lake, 0 before the first."""
+        """Return the newest stored sequence number of each partition, 0 if the lake has no record of it."""
         return self._marks(EVENTS, sources)
 
-    def left(self, watermarks: Mapping[Source, int]) -> Left:
-        """Look for what an attempt without its last commit has left beyond the watermarks."""
-        left = Left({}, {})
+    def partial_attempt(self, watermarks: Mapping[Source, int]) -> PartialAttempt:
+        """Find rows after the watermarks. An attempt that was interrupted before its last commit has stored them."""
+        partial_attempt = PartialAttempt({}, {})
         for table in ONE_ROW_EACH:
-            left.marks[table.name] = marks = self._marks(table, watermarks)
-            left.rows[table.name] = [
+            partial_attempt.marks[table.name] = marks = self._marks(table, watermarks)
+            partial_attempt.rows[table.name] = [
                 (source.partition, row.sequence)
                 for source, mark in watermarks.items()
                 if marks[source] > mark
-                for row in self.read(table).where(_of(source) & (F.col("sequence") > mark)).select("sequence").collect()
+                for row in self.read(table)
+                .where(_is_of_source(source) & (F.col("sequence") > mark))
+                .select("sequence")
+                .collect()
             ]
-        return left
+        return partial_attempt
 
     def append(self, table: Table, rows: DataFrame, before: Mapping[Source, int], last: Mapping[Source, int]) -> None:
-        """Append rows in one commit that moves the transactions of their partitions to `last`.
+        """Append rows in one commit that sets the transactions of their partitions to `last`.
 
-        before: what the transactions were when it was decided which rows these are. Raises LakeUnavailable.
+        before: the transactions from which the caller derived the rows. Raises LakeUnavailable if they have changed.
         """
-        seen = {source.app_id: mark for source, mark in before.items()}
+        expected = {source.app_id: mark for source, mark in before.items()}
         after = {source.app_id: max(number, before[source]) for source, number in last.items()}
-        self._transactions.append(self._folder.uri(table), shaped(rows, table), seen, after)
+        self._transactions.append(self._folder.uri(table), conform(rows, table), expected, after)
         reach(f"stream.after_{table.name}")
 
     def append_contents(self, table: Table, rows: DataFrame) -> None:
-        """Append facets' rows; storing one twice does no harm, every reader counts it once."""
-        shaped(rows, table).write.format("delta").mode("append").save(self._folder.uri(table))
+        """Append rows of facets. Readers ignore repeated rows, so an attempt may append them again."""
+        conform(rows, table).write.format("delta").mode("append").save(self._folder.uri(table))
         reach(f"stream.after_{table.name}")
 
     def hashes(self, limit: int) -> set[bytes]:
-        """Return hashes whose rows are stored, at most `limit` of each table."""
+        """Return the keys of facets whose rows are stored, at most `limit` of each table."""
         known = [self.read(table).select(F.lit(table.name), column).distinct().limit(limit) for table, column in HASHED]
         return {stored_key(*row) for row in reduce(DataFrame.union, known).collect()}
 
@@ -137,7 +143,7 @@ class SparkBronze:
         return {source: found[source.app_id] for source in sources}
 
 
-def _of(source: Source) -> Any:
+def _is_of_source(source: Source) -> Any:
     return (
         (F.col("log") == source.log) & (F.col("incarnation") == source.epoch) & (F.col("partition") == source.partition)
     )

@@ -1,4 +1,7 @@
-"""Claim check for Spark: large bodies are read by Spark itself, so that executors need no client of the storage."""
+"""Read large bodies that the log stores separately (claim check).
+
+Spark itself reads them, so executors need no client of the storage.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,14 +14,13 @@ from headwater.intake.event_log import claim_name
 
 
 def with_claims(spark: SparkSession, records: DataFrame, folder: str | None, keys: Collection[bytes]) -> DataFrame:
-    """Add `claim`, the body that a record of kind 1 stands for; null if it is gone.
+    """Add column `claim` with the large body that a record of kind 1 refers to, null if the body is missing.
 
-    folder: where claims lie, a folder or a URI that Spark reads.
+    folder: folder or URI of the large bodies, readable by Spark; keys: of all large bodies that the records refer to.
+    Raises WrongSetting if there are keys but no folder.
     """
     if keys and folder is None:
-        raise WrongSetting(
-            "The log refers to large bodies, but their folder is not configured. Name the place with --claims."
-        )
+        raise WrongSetting("The log refers to large bodies, but their folder is not configured. Set it with --claims.")
     paths = [path for key in keys if _exists(spark, path := f"{folder}/{_name(key)}")]
     if not paths:
         return records.withColumn("claim", F.lit(None).cast("binary"))

@@ -1,4 +1,4 @@
-"""The settings of librdkafka, as `kafka_options` has them, in the words of Spark's Java client."""
+"""Translate the librdkafka settings in `kafka_options` to settings of Spark's Java client."""
 
 import os
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ _AUTHORITY = "https://login.microsoftonline.com"
 
 
 def as_principal(address: KafkaAddress, environment: Mapping[str, str] = os.environ) -> KafkaAddress:
-    """Return an address whose scope of tokens has become options of librdkafka, which Spark's client has, too.
+    """Replace the token scope of an address with librdkafka options that sign in as a service principal.
 
-    environment: holds AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of the service principal that signs in.
-    Raises WrongSetting where it does not: Spark's client knows no managed identity.
+    environment: AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of the service principal. Raises WrongSetting
+    if one is missing, because Spark's Kafka client cannot use a managed identity.
     """
     if address.token_scope is None:
         return address
     tenant, client, secret = (environment.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
     if not (tenant and client and secret):
         raise WrongSetting(
-            "Spark's Kafka client has no managed identity. For `kafka_token_scope` set AZURE_TENANT_ID, "
-            "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of a service principal that may read the topic."
+            "Spark's Kafka client cannot use a managed identity. For `kafka_token_scope`, set AZURE_TENANT_ID, "
+            "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET to a service principal that may read the topic."
         )
     authority = environment.get("AZURE_AUTHORITY_HOST", _AUTHORITY).rstrip("/")
     options = {
@@ -44,11 +44,11 @@ def as_principal(address: KafkaAddress, environment: Mapping[str, str] = os.envi
 
 
 def source_options(address: KafkaAddress) -> dict[str, str]:
-    """Return the options of Spark's Kafka source; raises WrongSetting for what has no counterpart there."""
+    """Return the options of Spark's Kafka source. Raises WrongSetting for an option that Spark's client lacks."""
     return {
         "subscribe": address.topic,
         "includeHeaders": "true",
-        "failOnDataLoss": "false",  # what is lost becomes a row in `rejected`; the query goes on
+        "failOnDataLoss": "false",  # the query continues, and table `rejected` records the loss
         "groupIdPrefix": address.group,
         "kafka.bootstrap.servers": address.servers,
         "kafka.isolation.level": "read_committed",
@@ -66,12 +66,15 @@ def _security(options: dict[str, str]) -> dict[str, str]:
     if authority := options.pop("ssl.ca.location", None):
         found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
     if options:
-        raise WrongSetting(f"Spark has no counterpart of {sorted(options)[0]} in `kafka_options`. Leave it out here.")
+        raise WrongSetting(
+            f"Spark's Kafka client has no setting like {sorted(options)[0]} in `kafka_options`. "
+            "Remove it from `kafka_options` for this command."
+        )
     return found
 
 
 def _login(mechanism: str, options: dict[str, str]) -> dict[str, str]:
-    """Take what a mechanism needs out of the options, and return it in the words of Kafka's Java client."""
+    """Remove the login settings of a SASL mechanism from the options and return them for the Java client."""
     user, password = options.pop("sasl.username", None), options.pop("sasl.password", None)
     if mechanism in _MODULES and user is not None and password is not None:
         return {"sasl.jaas.config": _jaas(_MODULES[mechanism], username=user, password=password)}
@@ -87,7 +90,7 @@ def _login(mechanism: str, options: dict[str, str]) -> dict[str, str]:
             "sasl.oauthbearer.token.endpoint.url": endpoint,
         }
     raise WrongSetting(
-        f"Spark cannot log in with sasl.mechanisms={mechanism} as `kafka_options` has it. Use one of "
+        f"Spark cannot log in with sasl.mechanisms={mechanism} and the other `kafka_options`. Use one of "
         f"{', '.join(_MODULES)} with sasl.username and sasl.password, or {_TOKENS} with sasl.oauthbearer.method=oidc, "
         "client.id, client.secret and token.endpoint.url."
     )

@@ -1,4 +1,4 @@
-"""A batch of a log's records into bronze, each once: the parser's order of commits, with Spark's hands."""
+"""Commit batches of log records to bronze with Spark, each record once, in the same order of tables as the parser."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -9,28 +9,34 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import LogUnavailable
 from headwater.events.position import Source
-from headwater.spark.bronze.bronze_rows import ROWS, BronzeRows, Start
-from headwater.spark.bronze.bronze_writer import ONE_ROW_EACH, Left, SparkBronze
+from headwater.spark.bronze.bronze_rows import ROWS, BronzeRows, PartitionPosition
+from headwater.spark.bronze.bronze_writer import ONE_ROW_EACH, PartialAttempt, SparkBronze
 from headwater.spark.bronze.claim_reader import with_claims
 from headwater.tables import DUPLICATES, EVENTS, HASHED, REJECTED, Table, stored_key
 
 MAX_HASHES = 500_000
 Tables = Mapping[str, Collection[str]]
-"""Tables that a batch has rows for, with the hashes of the facets among them."""
+"""Names of the tables for which a batch has rows, with the hashes of these rows if the table contains facets."""
 
 _PLACE = ["place", "number"]
 _PLACE_TYPES = "place string, number long"
 
 RowsBy = Callable[[BronzeRows], DataFrame]
-"""Gives the rows of a batch as a step makes them, kept: `ROWS`, and what else their reader has to say."""
+"""Returns the rows of a batch, converted and persisted, with the columns of `ROWS`. It may add more columns."""
 
 Stored = Callable[[int], DataFrame]
-"""Gives, for the time of the oldest record (us), the events that may come again: `place`, `event_id`."""
+"""Returns `place` and `event_id` of the stored events that make a new event a duplicate.
+
+Its argument is the receipt time of the oldest new record (us).
+"""
 
 
 @dataclass(frozen=True)
 class Range:
-    """What a batch holds of one partition: first and last sequence, the oldest record's time (us), keys of claims."""
+    """The records of one partition in a batch.
+
+    first, last: sequence numbers; received_us: receipt time of the oldest record (us); claims: keys of large bodies.
+    """
 
     first: int
     last: int
@@ -39,7 +45,7 @@ class Range:
 
 
 def ranges_of(records: DataFrame) -> dict[str, Range]:
-    """Look through a batch of `RECORDS` without its `claim`."""
+    """Return the range of each partition in a batch of `RECORDS`, which needs no `claim`."""
     found = records.groupBy("partition").agg(
         F.min("sequence").alias("first"),
         F.max("sequence").alias("last"),
@@ -53,10 +59,10 @@ def ranges_of(records: DataFrame) -> dict[str, Range]:
 
 
 class Ingest:
-    """Takes batches of one epoch of one log."""
+    """Commits batches of one epoch of a log."""
 
     def __init__(self, spark: SparkSession, bronze: SparkBronze, log: str, epoch: str, claims: str | None):
-        """Touch nothing yet. claims: folder or URI of large bodies, which Spark can read."""
+        """claims: folder or URI of large bodies, readable by Spark; None if the log has none."""
         self._spark = spark
         self._bronze = bronze
         self._log = log
@@ -65,78 +71,91 @@ class Ingest:
         self._hashes: set[bytes] | None = None
 
     def source(self, partition: str) -> Source:
-        """Return the source of a partition."""
+        """Return the source that identifies a partition of this log."""
         return Source(self._log, self._epoch, partition)
 
-    def take(
+    def ingest(
         self, records: DataFrame, ranges: Mapping[str, Range], heads: Callable[[], Mapping[str, int]], stored: Stored
     ) -> None:
-        """Commit what is new of a batch of `RECORDS` without their `claim`; as `take_rows`."""
+        """Commit the new records of a batch like `ingest_rows`.
+
+        records: `RECORDS` without `claim`, which Spark reads.
+        """
 
         def rows_by(step: BronzeRows) -> DataFrame:
             new = records.where(F.col("partition").isin([*step.starts]))
             claims = frozenset[bytes]().union(*(ranges[name].claims for name in step.starts))
             return with_claims(self._spark, new, self._claims, claims).mapInArrow(step, ROWS).persist()
 
-        self.take_rows(rows_by, ranges, heads, stored)
+        self.ingest_rows(rows_by, ranges, heads, stored)
 
-    def take_rows(
+    def ingest_rows(
         self, rows_by: RowsBy, ranges: Mapping[str, Range], heads: Callable[[], Mapping[str, int]], stored: Stored
     ) -> bool:
-        """Commit what is new of a batch, partition by partition, `events` last: its transaction is the watermark.
+        """Commit the new records of a batch and return whether there were any.
 
-        rows_by: is asked only if there is anything new; returns whether there was. heads: asks which sequence each
-        partition of the log begins with; none where numbers are left out at will.
+        The commit of table `events` comes last, because its transactions are the watermarks of the partitions.
+
+        rows_by: called only if there are new records; heads: returns the first sequence number that the log has of each
+        partition, and omits partitions whose sequence numbers may have gaps. Raises LogUnavailable if the log deleted
+        records during the read, and LakeUnavailable if another process commits to bronze.
         """
         marks = self._bronze.watermarks([self.source(name) for name in ranges])
         new = {source: mark for source, mark in marks.items() if ranges[source.partition].last > mark}
         if not new:
             return False
-        left, before = self._bronze.left(new), heads()
+        attempt, before = self._bronze.partial_attempt(new), heads()
         names = [source.partition for source in new]
         starts = {
-            source.partition: Start(mark, before.get(source.partition), _decided(left, source.partition))
+            source.partition: PartitionPosition(
+                mark, before.get(source.partition), _stored_sequences(attempt, source.partition)
+            )
             for source, mark in new.items()
         }
-        rows = rows_by(BronzeRows(self._log, self._epoch, starts, self._known()))
+        rows = rows_by(BronzeRows(self._log, self._epoch, starts, self._broadcast_hashes()))
         try:
             tables = _tables(rows)
-            _check_kept(before, heads(), new)
+            _check_retained(before, heads(), new)
             last = {source: ranges[source.partition].last for source in new}
-            self._commit(rows, tables, _Marks(new, last, left), stored(min(ranges[name].received_us for name in names)))
+            self._commit(
+                rows,
+                tables,
+                _BatchTransactions(new, last, attempt),
+                stored(min(ranges[name].received_us for name in names)),
+            )
         finally:
             rows.unpersist()
         return True
 
-    def _known(self) -> Any:
-        """Return the facets whose rows are stored, broadcast."""
+    def _broadcast_hashes(self) -> Any:
+        """Broadcast the keys of the facets whose rows are stored."""
         if self._hashes is None:
             self._hashes = self._bronze.hashes(MAX_HASHES)
         return self._spark.sparkContext.broadcast(frozenset(self._hashes))
 
-    def _commit(self, rows: DataFrame, tables: Tables, marks: "_Marks", stored: DataFrame) -> None:
+    def _commit(self, rows: DataFrame, tables: Tables, marks: "_BatchTransactions", stored: DataFrame) -> None:
         self._commit_contents(rows, tables)
-        fresh = _of_table(rows, EVENTS)
-        if repeats := [tuple(row) for row in _repeats(fresh, stored).collect()]:
+        new_events = _of_table(rows, EVENTS)
+        if repeats := [tuple(row) for row in _repeats(new_events, stored).collect()]:
             repeated = F.broadcast(self._spark.createDataFrame(repeats, _PLACE_TYPES))
-            again = fresh.join(repeated, _PLACE, "left_semi")
-            fresh = fresh.join(repeated, _PLACE, "left_anti")
+            duplicates = new_events.join(repeated, _PLACE, "left_semi")
+            new_events = new_events.join(repeated, _PLACE, "left_anti")
         for table in ONE_ROW_EACH:
             found = _of_table(rows, table)
             if table is DUPLICATES and repeats:
-                self._append(table, found.unionByName(again.select(*found.columns)), marks)
+                self._append(table, found.unionByName(duplicates.select(*found.columns)), marks)
             elif table.name in tables:
                 self._append(table, found, marks)
-        self._bronze.append(EVENTS, fresh, marks.watermarks, marks.last)
+        self._bronze.append(EVENTS, new_events, marks.watermarks, marks.last)
 
-    def _append(self, table: Table, rows: DataFrame, marks: "_Marks") -> None:
+    def _append(self, table: Table, rows: DataFrame, marks: "_BatchTransactions") -> None:
         """Append rows without those that an interrupted attempt has already appended."""
-        if present := marks.left.rows[table.name]:
+        if present := marks.attempt.rows[table.name]:
             rows = rows.join(F.broadcast(self._spark.createDataFrame(present, _PLACE_TYPES)), _PLACE, "left_anti")
-        self._bronze.append(table, rows, marks.left.marks[table.name], marks.last)
+        self._bronze.append(table, rows, marks.attempt.marks[table.name], marks.last)
 
     def _commit_contents(self, rows: DataFrame, tables: Tables) -> None:
-        """Append what is new of facets; they are known only when their commit is done."""
+        """Append new facets. They count as stored only after their commit."""
         for table, column in HASHED:
             if hashes := tables.get(table.name):
                 self._bronze.append_contents(table, _of_table(rows, table).dropDuplicates(_key(table, column)))
@@ -148,33 +167,33 @@ class Ingest:
 
 
 @dataclass(frozen=True)
-class _Marks:
-    """Transactions of a batch: what they are, what they will be, and what an attempt before has left."""
+class _BatchTransactions:
+    """Transactions of a batch: before it, after it, and the rows that an interrupted attempt has stored."""
 
     watermarks: Mapping[Source, int]
     last: Mapping[Source, int]
-    left: Left
+    attempt: PartialAttempt
 
 
 def _tables(rows: DataFrame) -> Tables:
-    """Work the rows out, and tell which there are."""
+    """Compute the rows and return the tables that have any, with the hashes of their facets."""
     content_hash = F.coalesce(*(F.col(f"{table.name}.{column}") for table, column in HASHED))
     found = rows.where("table IS NOT NULL").groupBy("table").agg(F.collect_set(content_hash).alias("hashes")).collect()
     return {row.table: row.hashes for row in found}
 
 
-def _decided(left: Left, partition: str) -> frozenset[int]:
-    rows = [*left.rows[REJECTED.name], *left.rows[DUPLICATES.name]]
+def _stored_sequences(attempt: PartialAttempt, partition: str) -> frozenset[int]:
+    rows = [*attempt.rows[REJECTED.name], *attempt.rows[DUPLICATES.name]]
     return frozenset(sequence for name, sequence in rows if name == partition)
 
 
-def _check_kept(before: Mapping[str, int], after: Mapping[str, int], marks: Mapping[Source, int]) -> None:
-    """Raise LogUnavailable if retention deleted records of the batch during the read. They are not a gap in the log."""
+def _check_retained(before: Mapping[str, int], after: Mapping[str, int], marks: Mapping[Source, int]) -> None:
+    """Raise LogUnavailable if the log deleted records of the batch during the read, so they do not count as a gap."""
     for source, mark in marks.items():
         if after.get(source.partition, 0) > max(before.get(source.partition, 0), mark + 1):
             raise LogUnavailable(
-                f"Retention deleted records of partition {source.partition} during the read. The others are read "
-                "again; lengthen its retention."
+                f"The log deleted records of partition {source.partition} during the read because their retention "
+                "ended. The remaining records are read again. Increase the retention of the log."
             )
 
 
@@ -187,7 +206,7 @@ def _of_table(rows: DataFrame, table: Table) -> DataFrame:
 
 
 def _repeats(events: DataFrame, stored: DataFrame) -> DataFrame:
-    """Return `place`, `number` of the events that the lake, or an earlier record of the batch, has already."""
+    """Return `place` and `number` of the events that the lake or an earlier record of the batch already contains."""
     first = Window.partitionBy("place", "event_id").orderBy("number")
     turns = events.select(*_PLACE, "event_id", F.row_number().over(first).alias("turn"))
     known = stored.distinct().withColumn("known", F.lit(True))

@@ -1,7 +1,7 @@
-"""Structured Streaming from Kafka, or an event hub at its Kafka endpoint, into bronze: where one parser is too few.
+"""Stream a Kafka topic, or an event hub through its Kafka endpoint, into bronze when one parser is not fast enough.
 
-The checkpoint of a stream decides what a batch is, so that an attempt that was cut off is made again over the same
-records; the lake decides what of it is done. A range that the lake lacks is read from the topic before the batch.
+The stream's checkpoint determines the records of a batch, so an interrupted batch is repeated with the same records.
+The lake determines which of them are already stored. If the lake lacks records before the batch, they are read first.
 """
 
 import json
@@ -44,11 +44,11 @@ _RECORDS = (
 
 @dataclass(frozen=True)
 class TopicStream:
-    """A stream to be: which topic, which lake.
+    """Configuration of a stream from a topic to a lake.
 
-    lake: folder or URI that holds `bronze`; claims: folder or URI of large bodies; batch_events: most of a batch;
-    every_s: seconds between two batches, None for: until caught up; epoch: the name of the log's epoch, where
-    the rest of Headwater reads it by another adapter (an event hub, as `headwater log show` names it).
+    lake: folder or URI that contains `bronze`; claims: folder or URI of large bodies; batch_events: maximum number of
+    records in a batch; every_s: seconds between two batches, None to stop at the end of the topic; epoch: the epoch of
+    the log as `headwater log show` prints it, needed if other services read an event hub by its own protocol.
     """
 
     address: KafkaAddress
@@ -60,9 +60,10 @@ class TopicStream:
 
 
 def run(spark: SparkSession, stream: TopicStream) -> None:
-    """Stream until caught up, or with `every_s` for good: then what may pass is waited for, ever more slowly.
+    """Stream until the end of the topic, or with `every_s` until the process is stopped.
 
-    Raises WrongSetting if another route owns the lake or the topic is another one now; else Retry: run it again.
+    With `every_s`, temporary errors are logged and retried after 1 s, then after growing pauses of at most 60 s;
+    otherwise they are raised as Retry. Raises WrongSetting if another route owns the lake or the topic was replaced.
     """
     pause_s, stream = 1.0, replace(stream, address=as_principal(stream.address))
     while True:
@@ -78,20 +79,20 @@ def run(spark: SparkSession, stream: TopicStream) -> None:
 
 def _run(spark: SparkSession, stream: TopicStream) -> None:
     bronze, readers = SparkBronze(spark, f"{stream.lake}/bronze"), KafkaReaders(stream.address)
-    batches = _Batches(spark, stream, bronze, readers)
+    batches = _BatchIngest(spark, stream, bronze, readers)
     records = spark.readStream.format("kafka").options(**batches.options(), maxOffsetsPerTrigger=stream.batch_events)
     writer = records.option("startingOffsets", batches.starting()).load().selectExpr(*_RECORDS).writeStream
     source = batches.ingest.source("")
     writer = writer.option("checkpointLocation", f"{stream.lake}/stream/{source.log}-{source.epoch}")
     once = {"availableNow": True} if stream.every_s is None else {"processingTime": f"{stream.every_s} seconds"}
     try:
-        writer.trigger(**once).foreachBatch(batches.take).start().awaitTermination()
+        writer.trigger(**once).foreachBatch(batches.process).start().awaitTermination()
     except StreamingQueryException as error:
-        raise batches.error or Retry(f"The stream has ended: {str(error).splitlines()[0]}. Start it again.") from error
+        raise batches.error or Retry(f"The stream failed: {str(error).splitlines()[0]}. Start it again.") from error
 
 
-class _Batches:
-    """Takes the batches of one query."""
+class _BatchIngest:
+    """Ingests the batches of one streaming query."""
 
     def __init__(self, spark: SparkSession, stream: TopicStream, bronze: SparkBronze, readers: Readers):
         self._spark = spark
@@ -108,7 +109,7 @@ class _Batches:
         return source_options(self._stream.address)
 
     def starting(self) -> str:
-        """Check that log and lake belong together, and return where the lake is."""
+        """Check that log and lake belong together, and return the offsets after the lake's watermarks as JSON."""
         properties, offsets = self._bronze.properties(), {}
         readers = {self.ingest.source(reader.source.partition): reader for reader in self._readers()}
         for source, watermark in self._bronze.watermarks(list(readers)).items():
@@ -117,33 +118,36 @@ class _Batches:
             offsets[source.partition] = max(offset_behind(watermark), offset_behind(reader.head() - 1))
         return json.dumps({self._stream.address.topic: offsets})
 
-    def take(self, batch: DataFrame, _: int) -> None:
-        """Bring a batch into the lake, after what the lake lacks before it; Spark would hide the kind of an error."""
+    def process(self, batch: DataFrame, _: int) -> None:
+        """Ingest a batch, preceded by earlier records that the lake lacks.
+
+        Spark wraps exceptions of this method, so `error` keeps the original one.
+        """
         try:
             self._bronze.check_owner(OWNER)
             ranges = ranges_of(batch)
-            if lacking := self._lacking(ranges):
-                self._take(self._read(lacking))
-            self._take(batch, ranges)
+            if missing := self._missing_offsets(ranges):
+                self._process(self._read(missing))
+            self._process(batch, ranges)
         except HeadwaterError as error:
             self.error = error
             raise
 
-    def _take(self, records: DataFrame, ranges: Mapping[str, Range] | None = None) -> None:
-        self.ingest.take(records, ranges or ranges_of(records), self._heads, self._stored)
+    def _process(self, records: DataFrame, ranges: Mapping[str, Range] | None = None) -> None:
+        self.ingest.ingest(records, ranges or ranges_of(records), self._heads, self._stored)
 
     def _heads(self) -> Mapping[str, int]:
         return {reader.source.partition: reader.head() for reader in self._readers()}
 
     def _stored(self, oldest_us: int) -> DataFrame:
-        """Give the events that count as seen: of this log, of the two days before a batch."""
+        """Return the stored events of this log that were received at most two days before the oldest record."""
         since = F.timestamp_micros(F.lit(oldest_us - MAX_AGE_US))
-        seen = (F.col("received_at") >= since) & (F.col("received_date") >= F.to_date(since))
-        events = self._bronze.read(EVENTS).where((F.col("log") == self._stream.address.topic) & seen)
+        is_recent = (F.col("received_at") >= since) & (F.col("received_date") >= F.to_date(since))
+        events = self._bronze.read(EVENTS).where((F.col("log") == self._stream.address.topic) & is_recent)
         return events.select(F.col("partition").alias("place"), "event_id")
 
-    def _lacking(self, ranges: Mapping[str, Range]) -> dict[str, tuple[int, int]]:
-        """Return which offsets, the second left out, are neither in the lake nor in a batch, but still in the topic."""
+    def _missing_offsets(self, ranges: Mapping[str, Range]) -> dict[str, tuple[int, int]]:
+        """Return, by partition, the offsets between lake and batch that the topic still has (the end is exclusive)."""
         found = {}
         heads = self._heads() if ranges else {}
         for source, watermark in self._bronze.watermarks([self.ingest.source(name) for name in ranges]).items():

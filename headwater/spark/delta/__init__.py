@@ -1,1 +1,1 @@
-"""Delta tables under Spark: reading, writing, taking back, keeping small."""
+"""Read, write, restore and compact Delta tables with Spark."""

@@ -1,4 +1,4 @@
-"""Pure Python over a frame's rows, Arrow in between: the only way in which rules are applied here."""
+"""Apply Python functions to the rows of a Spark frame through Arrow. All lineage rules run in this way."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
@@ -16,11 +16,11 @@ Row = tuple[Any, ...]
 Step = Callable[[Iterator[Row]], Iterable[Row]]
 
 ROWS = 512
-"""Rows of an Arrow batch that goes back to Spark: few, because a run may carry megabytes."""
+"""Maximum number of rows in an Arrow batch that returns to Spark. It is small because one run may have megabytes."""
 
 
 def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
-    """Apply a step to the rows of each partition; it takes and gives tuples in column order."""
+    """Apply a step to the rows of each partition. The step takes and yields tuples in column order."""
     kinds = list(to.columns.values())
 
     def mapped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -37,9 +37,9 @@ def map_rows(frame: DataFrame, step: Step, to: Table) -> DataFrame:
 def map_groups(
     frame: DataFrame, key: str, step: Callable[[Sequence[Row]], Iterable[Row]], to: Table, *, small: bool = False
 ) -> DataFrame:
-    """Apply a step to the rows that share a key, one group after the other: only one is in memory, a text of it once.
+    """Apply a step to each group of rows with the same key. Memory holds one group at a time, with each text once.
 
-    small: all groups in one task.
+    small: process all groups in one task.
     """
     place = frame.columns.index(key)
 
@@ -48,12 +48,12 @@ def map_groups(
             texts: dict[str, str] = {}
             yield from step([_sharing(row, texts) for row in group])
 
-    together = frame.coalesce(1) if small else frame.repartition(key)
-    return map_rows(together.sortWithinPartitions(key), grouped, to)
+    partitions = frame.coalesce(1) if small else frame.repartition(key)
+    return map_rows(partitions.sortWithinPartitions(key), grouped, to)
 
 
 def _sharing(row: Row, texts: dict[str, str]) -> Row:
-    """Return a row whose texts are those of rows before: of 100,000 runs of a job most say the same 2 KB."""
+    """Return a row that shares equal texts with earlier rows. Most of 100,000 runs of a job have the same 2 KB."""
     return tuple([texts.setdefault(each, each) if isinstance(each, str) else each for each in row])
 
 

@@ -1,4 +1,4 @@
-"""Columns that came with a newer version: added to a table that is there, and null to readers until that is done."""
+"""Add the columns of a newer release to existing tables. Until then, readers see them as null."""
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -12,9 +12,9 @@ _RACES = 20
 
 
 def add_columns(spark: SparkSession, uri: str, schema: StructType) -> None:
-    """Add the columns of `schema` that a table lacks, in one commit; nothing is done where it has them all.
+    """Add the columns of `schema` that a table lacks, in one commit.
 
-    Raises LakeUnavailable; doing it again is safe.
+    Safe to repeat. Raises LakeUnavailable if concurrent writers prevent the commit.
     """
     for _ in range(_RACES):
         missing = _missing(spark.read.format("delta").load(uri), schema)
@@ -29,11 +29,11 @@ def add_columns(spark: SparkSession, uri: str, schema: StructType) -> None:
 
 
 def with_nulls(frame: DataFrame, schema: StructType) -> DataFrame:
-    """Return a frame with all columns of a schema, and what it has beside them."""
+    """Add the columns of a schema that a frame lacks, with nulls. Other columns stay."""
     missing = _missing(frame, schema)
     return frame.withColumns({field.name: F.lit(None).cast(field.dataType) for field in missing}) if missing else frame
 
 
 def _missing(frame: DataFrame, schema: StructType) -> list[StructField]:
-    there = set(frame.columns)
-    return [field for field in schema.fields if field.name not in there]
+    present = set(frame.columns)
+    return [field for field in schema.fields if field.name not in present]

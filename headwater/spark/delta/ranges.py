@@ -1,6 +1,6 @@
-"""Keys as literal ranges, so that Delta's file statistics leave out what cannot match.
+"""Express keys as literal ranges, so that Delta skips files by their statistics.
 
-Run ids of today's listeners begin with their time (UUIDv7): the runs of a batch lie close together.
+Run ids of current listeners begin with their time (UUIDv7), so the runs of a batch are close together.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,37 +10,39 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 PREFIX = 8
-MOST = 16
+MAX_SPANS = 16
 
 
-def begin(column: str | Column) -> Column:
-    """Return what a key begins with."""
+def key_prefix(column: str | Column) -> Column:
+    """Return the prefix of a key, with `PREFIX` characters."""
     return F.substring(column, 1, PREFIX)
 
 
-def ranges(column: str, begins: Iterable[str]) -> str:
-    """Return a condition that holds for every key that begins like one of these, and for few others."""
-    terms = [f"({column} >= {_text(low)} AND {column} < {_text(_after(high))})" for low, high in spans(sorted(begins))]
+def ranges(column: str, prefixes: Iterable[str]) -> str:
+    """Return an SQL condition that holds for all keys with these prefixes, and for few others."""
+    terms = [
+        f"({column} >= {_text(low)} AND {column} < {_text(_prefix_end(high))})" for low, high in spans(sorted(prefixes))
+    ]
     return f"({' OR '.join(terms)})" if terms else "false"
 
 
-def spans(begins: Sequence[str]) -> list[tuple[str, str]]:
-    """Join sorted prefixes to at most `MOST` (first, last), apart at their widest gaps."""
-    if not begins:
+def spans(prefixes: Sequence[str]) -> list[tuple[str, str]]:
+    """Join sorted prefixes into at most `MAX_SPANS` spans (first, last), which the widest gaps separate."""
+    if not prefixes:
         return []
-    gaps = [(_number(after) - _number(before), place) for place, (before, after) in enumerate(pairwise(begins), 1)]
-    cuts = sorted(place for width, place in sorted(gaps, reverse=True)[: MOST - 1] if width > 1)
-    starts, ends = [0, *cuts], [*cuts, len(begins)]
-    return [(begins[first], begins[last - 1]) for first, last in zip(starts, ends, strict=True)]
+    gaps = [(_number(after) - _number(before), place) for place, (before, after) in enumerate(pairwise(prefixes), 1)]
+    cuts = sorted(place for width, place in sorted(gaps, reverse=True)[: MAX_SPANS - 1] if width > 1)
+    starts, ends = [0, *cuts], [*cuts, len(prefixes)]
+    return [(prefixes[first], prefixes[last - 1]) for first, last in zip(starts, ends, strict=True)]
 
 
 def _number(prefix: str) -> int:
-    """Return how far along a prefix is among all texts."""
+    """Return the position of a prefix in the order of all texts."""
     return int.from_bytes(prefix.encode()[:PREFIX].ljust(PREFIX, b"\0"), "big")
 
 
-def _after(prefix: str) -> str:
-    """Return a text behind all that begin with a prefix."""
+def _prefix_end(prefix: str) -> str:
+    """Return a text that sorts after all texts with a prefix."""
     return prefix + "\U0010ffff"
 
 

@@ -1,14 +1,14 @@
-"""Delta tables as Spark sees them: a folder of tables that is built anew beside the old one and switched at once."""
+"""Read and write the Delta tables of one layer with Spark."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -24,146 +24,220 @@ from pyspark.sql.types import (
 
 from headwater.common.failpoints import reach
 from headwater.spark.delta.missing_columns import add_columns, with_nulls
-from headwater.spark.delta.transactions import OtherDelta, Transactions
+from headwater.spark.delta.transactions import DeltaCommits, DeltaInternalsMissing
 from headwater.tables import ListOf, StructOf, Table, Type
 
 T = TypeVar("T")
 
-SKIPPED_BY = ("run_key", "parent_run", "execution", "edge_key", "name", "hour")
-"""Columns by which a pass leaves files out: of these alone are statistics kept, which cost every commit."""
+STATISTICS_COLUMNS = ("run_key", "parent_run", "execution", "edge_key", "name", "hour")
+"""Columns with file statistics, by which a pass skips files. Statistics of more columns would slow down each commit."""
 
-KEPT = {
+RETENTION_PROPERTIES = {
     "delta.deletedFileRetentionDuration": "interval 1 days",
     "delta.logRetentionDuration": "interval 7 days",
 }
-"""How long files that went out of use stay, for who reads what they were part of; and the log that tells of them."""
+"""How long Delta keeps unused files, for readers of older versions, and entries of its log."""
 
-_OWN = "headwater"
-"""The transaction of numbered commits."""
+_APP_ID = "headwater"
+"""Application id in the transactions of numbered commits."""
 
-_SIDE_BY_SIDE = 4
+_MAX_CONCURRENT = 4
+
+TASK_BYTES = 32 << 20
+"""Bytes of table files for one task. With smaller tasks, the exchange of rows costs more than they save."""
+
+
+class Partition(NamedTuple):
+    """The rows of one partition of a table. size: bytes of its files, 0 without Delta's internal classes."""
+
+    rows: DataFrame
+    size: int
 
 
 class TableFolder:
     """The tables of one layer in one generation; `root` is a folder or a URI that Spark can read.
 
-    small: what is read and written is worked out in one task, which needs no exchange between tasks.
+    small: one task processes the rows of a batch, so tasks exchange no rows.
+    task_bytes: bytes of table files that one task reads.
     """
 
-    def __init__(self, spark: SparkSession, root: str, tables: Sequence[Table], delta: Transactions | None = None):
-        """Touch nothing yet; delta: its own classes, where these are others than usual."""
+    def __init__(self, spark: SparkSession, root: str, tables: Sequence[Table], delta: DeltaCommits | None = None):
+        """delta: access to Delta's internal classes, if it is not the usual one."""
         self.spark = spark
         self.root = root
         self.small = False
+        self.task_bytes = TASK_BYTES
         self._tables = {table.name: table for table in tables}
-        self._delta = delta or Transactions(spark)
+        self._delta = delta or DeltaCommits(spark)
 
     def create(self) -> None:
-        """Create the tables that are missing; protocol 1/2, so that delta-rs and Fabric can read and write them.
+        """Create missing tables, and add missing columns to existing tables.
 
-        Tables that an older version made get the columns that came since.
+        Tables have protocol 1/2, so that delta-rs and Fabric can read and write them.
         """
-        together(*(partial(self._create, table) for table in self._tables.values()))
+        run_concurrently(*(partial(self._create, table) for table in self._tables.values()))
 
     def _create(self, table: Table) -> None:
-        statistics = ",".join(name for name in table.columns if name in SKIPPED_BY)
+        statistics = ",".join(name for name in table.columns if name in STATISTICS_COLUMNS)
         if self.exists(table):
             add_columns(self.spark, self.uri(table), spark_schema(table))
             return
         builder = DeltaTable.createIfNotExists(self.spark).location(self.uri(table))
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition_by)
         named = "delta.dataSkippingStatsColumns" if statistics else "delta.dataSkippingNumIndexedCols"
-        for name, value in {**KEPT, named: statistics or "0", "delta.enableDeletionVectors": "false"}.items():
+        for name, value in {
+            **RETENTION_PROPERTIES,
+            named: statistics or "0",
+            "delta.enableDeletionVectors": "false",
+        }.items():
             builder = builder.property(name, value)
         builder.execute()
 
     def exists(self, table: Table) -> bool:
-        """Tell whether a table is there."""
+        """Return whether a table exists."""
         return DeltaTable.isDeltaTable(self.spark, self.uri(table))
 
     def uri(self, table: Table) -> str:
-        """Return where a table lies."""
+        """Return the path or URI of a table."""
         return f"{self.root}/{table.name}"
 
     def read(self, table: Table) -> DataFrame:
-        """Return a table at its newest version; columns that came since it was made are null."""
-        return self.few(with_nulls(self.spark.read.format("delta").load(self.uri(table)), spark_schema(table)))
+        """Return the newest version of a table. Columns that it lacks are null."""
+        return self.coalesce_if_small(self.scan(table))
 
-    def fixed(self, table: Table, where: Column | None = None) -> DataFrame:
-        """Return a table as it is now: its files are listed at once, not by each job that reads it.
+    def scan(self, table: Table) -> DataFrame:
+        """Return a table like `read`, with one task for each `task_bytes` of its files."""
+        return with_nulls(self.spark.read.format("delta").load(self.uri(table)), spark_schema(table))
 
-        where: files that hold no such rows by their statistics are left out.
+    def matching(
+        self,
+        rows: DataFrame,
+        keys: DataFrame,
+        by: Sequence[str],
+        how: str = "left_semi",
+        *,
+        size: int,
+        nulls: bool = False,
+    ) -> DataFrame:
+        """Return the rows whose columns `by` are among the keys (`left_semi`), or are not (`left_anti`).
+
+        A hash table contains the keys, so Spark does not sort the rows. size: bytes of the files with the rows; above
+        `task_bytes`, Spark broadcasts the keys to all tasks that scan them. nulls: compare nulls as equal, which costs
+        more.
+        """
+        equal = F.expr(" AND ".join(f"t.{key} {'<=>' if nulls else '='} k.{key}" for key in by))
+        wanted = keys.select(*by).alias("k")
+        if not self.small or size <= self.task_bytes:
+            return self.coalesce_if_small(rows).alias("t").join(wanted.hint("shuffle_hash"), equal, how)
+        found = rows.alias("t").join(F.broadcast(wanted), equal, how)
+        return found.repartition(1) if how == "left_semi" else found
+
+    def snapshot(self, table: Table, where: Column | None = None) -> DataFrame:
+        """Return the current version of a table. Lists its files once, not in each job that reads them.
+
+        where: skips files without such rows, as far as their statistics show.
         """
         return self._by_delta(
-            lambda: self.few(with_nulls(self._delta.files(self.uri(table), where), spark_schema(table))),
+            lambda: self.coalesce_if_small(with_nulls(self._delta.files(self.uri(table), where), spark_schema(table))),
             lambda: self.read(table),
         )
 
-    def few(self, frame: DataFrame) -> DataFrame:
-        """Return a frame in one partition where all is small."""
+    def partitions(self, table: Table) -> Mapping[str, Partition]:
+        """Return the newest version of a table by the value of its only partition column. Lists its files once."""
+        (column,) = table.partition_by
+
+        def by_internals() -> Mapping[str, Partition]:
+            found = self._delta.partitions(self.uri(table), column)
+            return {
+                value: Partition(with_nulls(part.rows, spark_schema(table)), part.size) for value, part in found.items()
+            }
+
+        def by_writer() -> Mapping[str, Partition]:
+            rows = self.scan(table)
+            values = [row[0] for row in rows.select(column).distinct().collect()]
+            return {value: Partition(rows.where(F.col(column) == value), 0) for value in values}
+
+        return self._by_delta(by_internals, by_writer)
+
+    def coalesce_by_size(self, frame: DataFrame, size: int) -> DataFrame:
+        """Coalesce a frame to one partition if its files fit one task. size: bytes of these files."""
+        return self.coalesce_if_small(frame) if size <= self.task_bytes else frame
+
+    def coalesce_if_small(self, frame: DataFrame) -> DataFrame:
+        """Coalesce a frame to one partition if the batch is `small`."""
         return frame.coalesce(1) if self.small else frame
 
     def rows(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
-        """Return rows in the columns of a table."""
+        """Return rows as a frame with the columns of a table."""
         return self.spark.createDataFrame(list(rows), spark_schema(table))
 
-    def append(self, table: Table, frame: DataFrame) -> None:
-        """Add rows in one commit."""
-        with self._written(table, "append"):
-            self._save(table, frame, "append", {})
+    def append(self, table: Table, frame: DataFrame, *, number: int | None = None) -> None:
+        """Append rows in one commit. With a number, do nothing if a commit with this or a higher number exists."""
+        with self._write_step(table, "append"):
+            if number is None:
+                self._save(table, frame, "append", {})
+            else:
+                self._write_numbered(table, frame, "append", number)
 
     def overwrite(self, table: Table, frame: DataFrame, *, number: int | None = None) -> None:
-        """Replace all rows in one commit; with a number, only if no commit with this or a higher one was made."""
-        after = {} if number is None else {_OWN: number}
-        numbered = {} if number is None else {"txnAppId": _OWN, "txnVersion": str(number)}
-        with self._written(table, "overwrite"):
-            self._by_delta(
-                lambda: self._delta.overwrite(self.uri(table), shaped(frame, table), after),
-                lambda: self._save(table, frame, "overwrite", numbered),
-            )
+        """Replace all rows in one commit. With a number, do nothing if a commit with this or a higher number exists."""
+        with self._write_step(table, "overwrite"):
+            self._write_numbered(table, frame, "overwrite", number)
 
-    def change(self, table: Table, where: str, become: Callable[[DataFrame], DataFrame]) -> None:
-        """Let the rows for which `where` holds become others, whichever these are, in one commit.
+    def _write_numbered(self, table: Table, frame: DataFrame, mode: str, number: int | None) -> None:
+        after = {} if number is None else {_APP_ID: number}
+        options = {} if number is None else {"txnAppId": _APP_ID, "txnVersion": str(number)}
+        rows = conform(frame, table)
+        self._by_delta(
+            lambda: self._delta.overwrite(self.uri(table), rows, after, appends=mode == "append"),
+            lambda: self._save(table, frame, mode, options),
+        )
 
-        Needs `CHECK` to be off.
+    def change(self, table: Table, where: str, replacement: Callable[[DataFrame], DataFrame]) -> None:
+        """Replace the rows that `where` selects with those that `replacement` returns, in one commit.
+
+        The session setting `REPLACE_WHERE_CHECK` must be off.
         """
         uri, kept_where = self.uri(table), f"NOT coalesce({where}, false)"
 
-        def all_become(rows: DataFrame) -> DataFrame:
+        def changed_and_kept(rows: DataFrame) -> DataFrame:
             rows = with_nulls(rows, spark_schema(table))
-            changed = become(self.few(rows.where(where)))
-            return self.few(shaped(changed, table).unionByName(shaped(rows.where(kept_where), table)))
+            size = scanned_bytes(rows)
+            changed = replacement(self.coalesce_by_size(rows.where(where), size))
+            return self.coalesce_by_size(
+                conform(changed, table).unionByName(conform(rows.where(kept_where), table)), size
+            )
 
-        def replaced() -> None:
-            self._save(table, become(self.read(table).where(where)), "overwrite", {"replaceWhere": where})
+        def write_replacement() -> None:
+            self._save(table, replacement(self.read(table).where(where)), "overwrite", {"replaceWhere": where})
 
-        with self._written(table, "change"):
-            self._by_delta(lambda: self._delta.change(uri, F.expr(where), all_become), replaced)
+        with self._write_step(table, "change"):
+            self._by_delta(lambda: self._delta.change(uri, F.expr(where), changed_and_kept), write_replacement)
 
-    def _by_delta(self, own: Callable[[], T], usual: Callable[[], T]) -> T:
-        """Let Delta's own classes do it, where they are as they are called here, else its reader and writer."""
-        if self._delta.are_there:
-            with suppress(OtherDelta):
-                return own()
-        return usual()
+    def _by_delta(self, by_internals: Callable[[], T], by_writer: Callable[[], T]) -> T:
+        """Call `by_internals`, which uses Delta's internal classes. If these are not available, call `by_writer`."""
+        if self._delta.is_available:
+            with suppress(DeltaInternalsMissing):
+                return by_internals()
+        return by_writer()
 
     def _save(self, table: Table, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
-        shaped(frame, table).write.format("delta").mode(mode).options(**options).save(self.uri(table))
+        conform(frame, table).write.format("delta").mode(mode).options(**options).save(self.uri(table))
 
     @contextmanager
-    def _written(self, table: Table, how: str) -> Iterator[None]:
-        with described(self.spark, f"{table.name}: {how}"):
+    def _write_step(self, table: Table, how: str) -> Iterator[None]:
+        with job_description(self.spark, f"{table.name}: {how}"):
             yield
         reach(f"spark.after_{table.name}")
 
 
-CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
-"""Whether what replaces rows must be where these were: an edge that ends goes from one part of its table to another."""
+REPLACE_WHERE_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+"""Spark setting: rows must match the `replaceWhere` of their write. Off, as edges that end move to another part."""
 
 
 @contextmanager
 def settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of a session for a while; it may be somebody's notebook."""
+    """Change settings of a session and restore them at the end. The session may belong to a user's notebook."""
     before = {name: spark.conf.get(name, None) for name in conf}
     for name, value in conf.items():
         spark.conf.set(name, value)
@@ -175,53 +249,68 @@ def settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def described(spark: SparkSession, what: str) -> Iterator[None]:
-    """Let the jobs of a step tell in Spark's own pages and logs which one they belong to."""
+def job_description(spark: SparkSession, what: str) -> Iterator[None]:
+    """Set the description of a step's jobs in the UI and the logs of Spark."""
     before = spark.sparkContext.getLocalProperty("spark.job.description")
     spark.sparkContext.setJobDescription(f"headwater: {what}")
     try:
         yield
     finally:
-        spark.sparkContext.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type] # None: takes it away
+        spark.sparkContext.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type] # None removes it
 
 
-def together(*steps: Callable[[], Any]) -> list[Any]:
-    """Take steps that do not depend on each other side by side: small ones leave a cluster idle.
+def run_concurrently(*steps: Callable[[], Any]) -> list[Any]:
+    """Run independent steps at the same time, because one small step leaves most of a cluster idle.
 
-    Returns their results; raises the first error, when all have ended.
+    Returns their results. Raises the first error after all steps have ended.
     """
-    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+    with ThreadPoolExecutor(_MAX_CONCURRENT) as pool:
         return [done.result() for done in [pool.submit(step) for step in steps]]
 
 
-def keep(frame: DataFrame) -> DataFrame:
-    """Work a frame out now, once, and forget how: plans that grow cost more than small batches themselves.
+def checkpoint(frame: DataFrame) -> DataFrame:
+    """Compute a frame once and forget its plan, because growing plans cost more than small batches.
 
-    Its columns are new ones to Spark, which cannot join two kept frames that share a column and have others besides.
+    The columns get new ids (`with_new_ids`), so that Spark can join the frame with other checkpoints.
     """
-    found = frame.localCheckpoint()
-    return found.select(*(F.col(f"`{name}`").alias(name) for name in found.columns))
+    return with_new_ids(frame.localCheckpoint())
 
 
-def kept(frame: DataFrame, **asked: Column) -> tuple[DataFrame, Mapping[str, Any]]:
-    """Keep a frame, and find out about all of it by aggregates, in the same job."""
-    seen = Observation()
-    found = keep(frame.observe(seen, *(column.alias(name) for name, column in asked.items())))
-    return found, seen.get
+def with_new_ids(frame: DataFrame) -> DataFrame:
+    """Give the columns of a frame new expression ids.
+
+    Spark joins a checkpointed frame with frames derived from it only if the ids differ.
+    """
+    return frame.select(*(F.col(f"`{name}`").alias(name) for name in frame.columns))
+
+
+def checkpoint_with_aggregates(frame: DataFrame, **aggregates: Column) -> tuple[DataFrame, Mapping[str, Any]]:
+    """Compute a frame like `checkpoint`, and aggregates over its rows in the same job. Returns both."""
+    observation = Observation()
+    found = checkpoint(frame.observe(observation, *(column.alias(name) for name, column in aggregates.items())))
+    return found, observation.get
+
+
+def scanned_bytes(frame: DataFrame) -> int:
+    """Return the bytes of the files that Delta selects for the first table of a frame. Runs no Spark job."""
+    plan: Any = frame._jdf.queryExecution().optimizedPlan()
+    while not plan.children().isEmpty():
+        plan = plan.children().head()
+    return int(str(plan.stats().sizeInBytes()))
 
 
 def texts(column: Column) -> Column:
-    """Return an aggregate: the different values of a column as JSON, as `kept` can tell them."""
+    """Return an aggregate for `checkpoint_with_aggregates`: the distinct values of a column as a JSON list."""
     return F.to_json(F.collect_set(column))
 
 
-def shaped(frame: DataFrame, table: Table) -> DataFrame:
-    """Return a frame with exactly the columns of a table."""
+def conform(frame: DataFrame, table: Table) -> DataFrame:
+    """Return a frame with exactly the columns of a table, in its types."""
     return frame.select(*(F.col(name).cast(_spark_type(kind)) for name, kind in table.columns.items()))
 
 
 def spark_schema(table: Table) -> StructType:
-    """Return the Spark schema of a table; every column may be null."""
+    """Return the Spark schema of a table. All columns are nullable."""
     return StructType([StructField(name, _spark_type(kind)) for name, kind in table.columns.items()])
 
 

@@ -1,4 +1,4 @@
-"""A folder as Spark's own storage layer sees it, whichever that is: looking there is no Spark job."""
+"""Read and write files through Hadoop's file systems, as Spark does. No method starts a Spark job."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 
 class StoragePlace:
-    """A folder, there or not; local: its path where it is on a disk, else empty."""
+    """A folder, which may not exist yet. local: its path on a disk, empty for other storage."""
 
     def __init__(self, spark: SparkSession, folder: str):
-        """Touch nothing yet; folder: a path or a URI that Spark reads."""
+        """folder: a path or a URI that Spark can read."""
         context: Any = spark.sparkContext
         self._jvm = context._jvm
         self._folder = self._path(folder)
@@ -21,7 +21,7 @@ class StoragePlace:
         self.local = str(qualified.getPath()) if qualified.getScheme() == "file" else ""
 
     def names(self) -> Sequence[str]:
-        """Return the names of what is in it."""
+        """Return the names of the files and folders in the folder, none if it does not exist."""
         try:
             found = self._system.listStatus(self._folder)
         except Py4JJavaError as error:
@@ -31,11 +31,11 @@ class StoragePlace:
         return [str(file.getPath().getName()) for file in found]
 
     def has(self, name: str) -> bool:
-        """Tell whether something is there."""
+        """Return whether a file or folder exists."""
         return bool(self._system.exists(self._at(name)))
 
     def read(self, name: str) -> str:
-        """Return a file as text."""
+        """Return the text of a file."""
         file = self._system.open(self._at(name))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
@@ -43,7 +43,7 @@ class StoragePlace:
             file.close()
 
     def create(self, name: str, text: str) -> bool:
-        """Write a file that is not there; tells whether it was not."""
+        """Create a file. Returns False, and changes nothing, if it exists already."""
         try:
             self._write(name, text, over=False)
         except Py4JJavaError as error:
@@ -53,15 +53,15 @@ class StoragePlace:
         return True
 
     def write(self, name: str, text: str) -> None:
-        """Write a file, there or not."""
+        """Write a file. Replaces an existing one."""
         self._write(name, text, over=True)
 
     def create_named_last(self, pieces: Iterable[bytes], name: Callable[[], str]) -> bool:
-        """Write a file that is there at once and whole; its name is asked for when all pieces are written.
+        """Write a file atomically. Calls `name` after all pieces are written.
 
-        Tells whether no file had that name; else nothing changes. Raises OSError if the storage refuses the name.
+        Returns False, and creates nothing, if a file with that name exists. Raises OSError if the storage refuses it.
         """
-        temporary, final = self._at(f".{uuid4()}.tmp"), None  # Spark's readers pass over such names
+        temporary, final = self._at(f".{uuid4()}.tmp"), None  # Spark's readers ignore such names
         try:
             file = self._system.create(temporary, False)
             try:
@@ -74,17 +74,17 @@ class StoragePlace:
                 return False
             self._system.mkdirs(final.getParent())
             if not self._system.rename(temporary, final) and not self._system.exists(final):
-                raise OSError(f"The storage did not rename a file to {final}.")
+                raise OSError(f"The storage did not rename a temporary file to {final}.")
         finally:
             self._system.delete(temporary, False)
         return True
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it, there or not."""
+        """Delete a file, or a folder with its contents. Does nothing if it does not exist."""
         self._system.delete(self._at(name), True)
 
     def changed_s(self, name: str) -> float:
-        """Return when a file was written, in seconds since 1970 by the storage's clock; 0 for one that is gone."""
+        """Return when a file was written, in seconds since 1970 by the storage's clock; 0 if it does not exist."""
         try:
             return float(self._system.getFileStatus(self._at(name)).getModificationTime()) / 1000
         except Py4JJavaError as error:

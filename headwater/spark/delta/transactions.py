@@ -1,15 +1,17 @@
-"""Commits by Delta's own classes: of several application transactions, and of rows that replace others with few jobs.
+"""Commit with Delta's internal classes: set several transactions in one commit, and replace rows with few Spark jobs.
 
-The writer's options `txnAppId` and `txnVersion` name one transaction, so a batch of 32 partitions would be 32 commits a
-table; and they say what is written, not what the writer believed to be there. Before it replaces rows it lists files
-and works out the table's state, each a Spark job, though the checksum beside the newest commit names both where files
-are few. Databricks' own Delta has other classes.
+Spark's DataFrame writer sets one transaction for each commit (`txnAppId`, `txnVersion`), so a batch of 32 partitions
+would need 32 commits for each table. It also cannot check which versions the caller expects. To replace rows, it lists
+files and computes the state of the table, each in a Spark job. If a table has few files, the checksum file of its
+newest commit contains both. The Delta of Databricks has other classes.
 """
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.java_gateway import JavaClass
@@ -21,112 +23,141 @@ from headwater.common.errors import LakeUnavailable
 
 log = logging.getLogger(__name__)
 
-Marks = Mapping[str, int]
-"""Transaction (app id) to version, 0 where there is none."""
+TransactionVersions = Mapping[str, int]
+"""Version by application id of a transaction, 0 if there is none."""
 
 
-class OtherDelta(Exception):
-    """This cluster's Delta has other classes, or its settings hide what is asked of them; nothing was committed."""
+class DeltaInternalsMissing(Exception):
+    """The Delta of this cluster lacks the classes, or its settings change their results. Nothing was committed."""
 
 
-class Transactions:
-    """The transactions of Delta tables."""
+@dataclass
+class PartitionFiles:
+    """The files of one partition of a table (Java list), their size in bytes, and their rows."""
+
+    files: Any
+    size: int = 0
+    rows: DataFrame = field(init=False)
+
+
+class DeltaCommits:
+    """Reads and commits Delta tables with the internal classes of Delta."""
 
     def __init__(self, spark: SparkSession, package: str = "org.apache.spark.sql.delta"):
-        """Touch nothing yet; package: where Delta's classes would be."""
+        """package: the Java package of Delta's classes."""
         self._spark: Any = spark
         self._jvm: Any = getattr(spark.sparkContext, "_jvm")  # noqa: B009 - typed as if it could be missing
         self._package = package
-        self._are_others = False
+        self._is_unavailable = False
         self._delta: Any = getattr(self._jvm, package)
         self._convert: Any = self._jvm.scala.collection.JavaConverters
 
     @property
-    def are_there(self) -> bool:
-        """Whether this cluster has these classes, as far as is known."""
-        return not self._are_others and isinstance(self._delta.DeltaLog, JavaClass)
+    def is_available(self) -> bool:
+        """Whether this cluster has the classes, as far as is known."""
+        return not self._is_unavailable and isinstance(self._delta.DeltaLog, JavaClass)
 
     @contextmanager
-    def _tried(self) -> Iterator[None]:
-        """Raise OtherDelta where a class or method is missing; from then on these classes are not there."""
+    def _translate_missing_classes(self) -> Iterator[None]:
+        """Raise DeltaInternalsMissing if a class or method is missing. From then on, `is_available` is False."""
         try:
             yield
         except (Py4JJavaError, Py4JNetworkError):
             raise
         except Py4JError as error:
-            self._are_others = True
-            log.info("This Delta has other classes: rows are replaced by its writer, with more jobs. %s", error)
-            raise OtherDelta from error
+            self._is_unavailable = True
+            log.info("Delta's internal classes are missing. Using the DataFrame writer, with more jobs. %s", error)
+            raise DeltaInternalsMissing from error
 
     def properties(self, uri: str) -> Mapping[str, str]:
-        """Return the properties of a table as it is now."""
+        """Return the current properties of a table."""
         return dict(self._convert.mapAsJavaMap(self._snapshot(uri).metadata().configuration()))
 
     def versions(self, uri: str, app_ids: list[str]) -> dict[str, int]:
-        """Return the versions of transactions as they are now."""
-        return self._marks(self._snapshot(uri), app_ids)
+        """Return the current versions of transactions."""
+        return self._transaction_versions(self._snapshot(uri), app_ids)
 
     def files(self, uri: str, where: Column | None = None) -> DataFrame:
-        """Return a table as it is now, its files listed once, here, and not by each job that reads it.
+        """Return the current version of a table. Lists its files once, not in each job that reads them.
 
-        where: what the rows are that are asked for; files that hold none of these by their statistics are left out.
-        Raises OtherDelta.
+        where: skips files without such rows, as far as their statistics show. Raises DeltaInternalsMissing.
         """
-        with self._tried():
+        with self._translate_missing_classes():
             if where is None:
                 snapshot = self._snapshot(uri)
-                return self._frame(snapshot, self._every(snapshot))
+                return self._frame(snapshot, self._all_files(snapshot))
             scan = self._scan(uri, where)
             return self._frame(scan.scannedSnapshot(), scan.files())
 
-    def overwrite(self, uri: str, rows: DataFrame, after: Marks) -> None:
-        """Replace all rows in one commit that moves transactions; does nothing where one is as far already.
+    def partitions(self, uri: str, column: str) -> Mapping[str, PartitionFiles]:
+        """Return the files of the newest version of a table, by the value of its partition column. Lists them once.
 
-        Raises OtherDelta.
+        Raises DeltaInternalsMissing.
         """
-        with self._tried():
+        with self._translate_missing_classes():
+            snapshot = self._snapshot(uri)
+            found: dict[str, PartitionFiles] = {}
+            for file in self._list(self._all_files(snapshot)):
+                added = json.loads(file.json())["add"]
+                value = added["partitionValues"][column]
+                part = found.get(value) or found.setdefault(value, PartitionFiles(self._jvm.java.util.ArrayList()))
+                part.files.add(file)
+                part.size += added["size"]
+            for part in found.values():
+                part.rows = self._frame(snapshot, self._seq(part.files))
+            return found
+
+    def overwrite(self, uri: str, rows: DataFrame, after: TransactionVersions, *, appends: bool = False) -> None:
+        """Replace all rows in one commit that sets transaction versions. Does nothing if one is at its version already.
+
+        appends: append the rows instead. Of two concurrent commits, only one succeeds. Raises DeltaInternalsMissing.
+        """
+        with self._translate_missing_classes():
             transaction = self._begin(uri)
             snapshot = transaction.snapshot()
-            done = self._marks(snapshot, after) if after else {}
+            done = self._transaction_versions(snapshot, after) if after else {}
             if not any(done[app_id] >= version for app_id, version in after.items()):
                 transaction.readWholeTable()
-                self._commit(transaction, rows, after, self._every(snapshot))
+                self._commit(transaction, rows, after, None if appends else self._all_files(snapshot))
 
-    def change(self, uri: str, where: Column, become: Callable[[DataFrame], DataFrame]) -> None:
-        """Let the rows of all files in which `where` may hold become others, whichever these are, in one commit.
+    def change(self, uri: str, where: Column, replacement: Callable[[DataFrame], DataFrame]) -> None:
+        """Replace the files that may contain rows for `where`, in one commit. Raises DeltaInternalsMissing.
 
-        Raises OtherDelta.
+        replacement: takes the rows of these files and returns those that replace them.
         """
-        with self._tried():
+        with self._translate_missing_classes():
             scan = self._scan(uri, where)
             transaction = self._begin(uri, scan.scannedSnapshot())
             transaction.readWholeTable()
-            self._commit(transaction, become(self._frame(scan.scannedSnapshot(), scan.files())), {}, scan.files())
+            self._commit(transaction, replacement(self._frame(scan.scannedSnapshot(), scan.files())), {}, scan.files())
 
-    def append(self, uri: str, rows: DataFrame, before: Marks, after: Marks) -> None:
-        """Append rows in one commit that moves transactions; raises LakeUnavailable if they were not as in `before`."""
+    def append(self, uri: str, rows: DataFrame, before: TransactionVersions, after: TransactionVersions) -> None:
+        """Append rows in one commit that moves transactions from `before` to `after`.
+
+        Raises LakeUnavailable if they are not as in `before`, or if the commit fails.
+        """
         transaction = self._begin(uri)
         found = {app_id: max(0, transaction.txnVersion(app_id)) for app_id in before}
         if found != dict(before):
-            raise LakeUnavailable(f"Another writer has moved the transactions of {uri}. Stop all but one stream.")
+            raise LakeUnavailable(f"Another writer has moved the transactions of {uri}. Run only one stream into it.")
         try:
             self._commit(transaction, rows, after)
         except (PySparkException, Py4JJavaError) as error:
             reason = str(error).splitlines()[0]
-            raise LakeUnavailable(f"Cannot append to {uri}: {reason}. The batch is tried again.") from error
+            raise LakeUnavailable(f"Cannot append to {uri}: {reason}. The batch will be repeated.") from error
 
     def _begin(self, uri: str, snapshot: Any = None) -> Any:
         table, option = self._delta.DeltaLog.forTable(self._active(), uri), self._jvm.scala.Option
         return table.startTransaction(option.empty(), option.apply(snapshot))
 
     def _active(self) -> Any:
-        """Return our session, from now on this thread's: Delta takes that one's settings, and makes frames of it."""
+        """Make our session the active one of this thread: Delta reads its settings and creates frames in it."""
         session = self._spark._jsparkSession
         getattr(self._jvm, session.getClass().getName()).setActiveSession(session)
         return session
 
-    def _commit(self, transaction: Any, rows: DataFrame, after: Marks, replaced: Any = None) -> None:
-        """Write rows and commit them; replaced: the files that go."""
+    def _commit(self, transaction: Any, rows: DataFrame, after: TransactionVersions, replaced: Any = None) -> None:
+        """Write rows and commit them. replaced: files that the commit removes."""
         actions = self._jvm.java.util.ArrayList(self._list(transaction.writeFiles(rows._jdf)))
         for file in () if replaced is None else self._list(replaced):
             actions.add(file.remove())
@@ -136,9 +167,9 @@ class Transactions:
         transaction.commit(self._seq(actions), self._write())
 
     def _write(self) -> Any:
-        """Return what a commit is called; it has more members in newer Delta, all of which may be none.
+        """Return the operation that a commit records. Members that only newer versions of Delta have are empty.
 
-        Not a manual update: beside such a commit Delta writes no checksum.
+        Not `ManualUpdate`, for which Delta writes no checksum file.
         """
         name = "DeltaOperations$Write"
         loader = self._spark._jsparkSession.getClass().getClassLoader()
@@ -149,25 +180,25 @@ class Transactions:
     def _snapshot(self, uri: str) -> Any:
         return self._delta.DeltaLog.forTableWithSnapshot(self._spark._jsparkSession, uri)._2()
 
-    def _every(self, snapshot: Any) -> Any:
-        """Return all files of a table: as the checksum beside the commit names them, where these are few."""
-        said = self._said(snapshot, "allFiles")
-        return self._seq(snapshot.allFiles().collectAsList()) if said is None else said
+    def _all_files(self, snapshot: Any) -> Any:
+        """Return all files of a table, from the checksum file if it lists them."""
+        member = self._checksum_member(snapshot, "allFiles")
+        return self._seq(snapshot.allFiles().collectAsList()) if member is None else member
 
-    def _marks(self, snapshot: Any, app_ids: Iterable[str]) -> dict[str, int]:
-        said = self._said(snapshot, "setTransactions")
-        every = self._convert.mapAsJavaMap(snapshot.transactions()) if said is None else {}
-        known = {each.appId(): each.version() for each in self._list(said)} if said is not None else every
+    def _transaction_versions(self, snapshot: Any, app_ids: Iterable[str]) -> dict[str, int]:
+        member = self._checksum_member(snapshot, "setTransactions")
+        versions = self._convert.mapAsJavaMap(snapshot.transactions()) if member is None else {}
+        known = {each.appId(): each.version() for each in self._list(member)} if member is not None else versions
         return {app_id: int(known.get(app_id) or 0) for app_id in app_ids}
 
-    def _said(self, snapshot: Any, what: str) -> Any:
-        """Return what the checksum beside the commit says: to work it out takes a job or two."""
+    def _checksum_member(self, snapshot: Any, name: str) -> Any:
+        """Return a member of the checksum file, None if it is missing. Computing it takes one or two Spark jobs."""
         checksum = snapshot.checksumOpt()
-        found = getattr(checksum.get(), what)() if checksum.isDefined() else checksum
+        found = getattr(checksum.get(), name)() if checksum.isDefined() else checksum
         return found.get() if found.isDefined() else None
 
     def _scan(self, uri: str, where: Column) -> Any:
-        """Let Delta choose the files in which rows may be for which `where` holds, as it does for each query."""
+        """Let Delta choose the files that may contain rows for `where`, as it does for each query."""
         plan = self._spark.read.format("delta").load(uri).where(where)._jdf.queryExecution().optimizedPlan()
         while not plan.children().isEmpty():
             plan = plan.children().head()

@@ -1,8 +1,8 @@
-"""A batch is done as a whole or not at all: what one that was cut off has written is taken back before the next one.
+"""Make batches atomic: before a batch starts, it reverts the commits of an interrupted one.
 
-The last commit of a batch names the version of every table. Reading and writing then need no care for halves: what a
-batch finds is what the one before has left, and it may take events that have come since. Commits that change no rows
-(OPTIMIZE, VACUUM, a new column), whoever makes them, are no part of that: they stand.
+The last commit of a batch records the version of every table. The next batch therefore finds the tables as the last
+complete batch left them, and it may also process newer events. Commits that change no rows (OPTIMIZE, VACUUM, a new
+column) are never reverted, whoever makes them.
 """
 
 import json
@@ -17,24 +17,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.spark.delta.spark_delta import TableFolder, together
+from headwater.spark.delta.spark_delta import TableFolder, run_concurrently
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.tables import Table
 
 log = logging.getLogger(__name__)
 
 Versions = Mapping[str, int]
-"""By `layer/table` the number of its newest commit."""
+"""Number of the newest commit, by `layer/table`."""
 
-SIGNED = "spark.databricks.delta.commitInfo.userMetadata"
-"""The session's setting that names the writer in each commit."""
+COMMIT_METADATA_SETTING = "spark.databricks.delta.commitInfo.userMetadata"
+"""Session setting with a text that Delta records in each commit. It contains the name of the writer."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
 
 
 def versions(folders: Mapping[str, TableFolder], tables: Mapping[str, Sequence[Table]]) -> Versions:
-    """Look up how far tables are, in their logs' folders: Spark has no part in it."""
+    """Return the versions of all tables. Lists the folders of their logs, without a Spark job."""
     return {
         f"{layer}/{table.name}": newest(folder, table) for layer, folder in folders.items() for table in tables[layer]
     }
@@ -47,9 +47,9 @@ def newest(folder: TableFolder, table: Table) -> int:
 
 
 def transaction(folder: TableFolder, table: Table, app_id: str) -> int | None:
-    """Return the version of an application's transaction, None if it never wrote: versions only grow.
+    """Return the highest version of an application's transaction, None if it never wrote one.
 
-    It is in the newest checkpoint or in a commit after it, whichever library wrote these and reads them here.
+    Reads the newest checkpoint and the commits after it as files, so it works with any Delta library.
     """
     names = _log(folder, table.name).names()
     checkpoints = {name: int(found[1]) for name in names if (found := _CHECKPOINT.fullmatch(name))}
@@ -69,54 +69,64 @@ def transaction(folder: TableFolder, table: Table, app_id: str) -> int | None:
 
 
 def is_followed(folder: TableFolder, table: Table, version: int) -> bool:
-    """Tell whether a table has another commit behind this one: a look for one file, however long the log is."""
+    """Return whether a table has a commit after this version. Looks for one file, however long the log is."""
     return _log(folder, table.name).has(f"{version + 1:020d}.json")
 
 
-def writers(folder: TableFolder, table: str, beyond: int, newest: int) -> Iterator[tuple[int, str | None]]:
-    """Yield each commit beyond a version that changes rows, and who made it: what it was signed with (`SIGNED`)."""
-    for number in range(beyond + 1, newest + 1):
+def is_newest(log: StoragePlace, version: int) -> bool:
+    """Return whether a commit is the newest one. Looks for two files in `log`, the folder `_delta_log`."""
+    return log.has(f"{version:020d}.json") and not log.has(f"{version + 1:020d}.json")
+
+
+def writers(folder: TableFolder, table: str, after: int, newest: int) -> Iterator[tuple[int, str | None]]:
+    """Yield the number and the writer (`COMMIT_METADATA_SETTING`) of each commit after `after` that changes rows."""
+    for number in range(after + 1, newest + 1):
         text = _commit(folder, table, number)
         if '"dataChange":true' in text:
             yield number, _signature(text)
 
 
-def said_last(folder: TableFolder, table: Table) -> str | None:
-    """Return what the newest commit of a table was signed with."""
+def newest_signature(folder: TableFolder, table: Table) -> str | None:
+    """Return the text (`COMMIT_METADATA_SETTING`) that the newest commit of a table records."""
     return _signature(_commit(folder, table.name, newest(folder, table)))
 
 
 @contextmanager
-def undisturbed(root: str) -> Iterator[None]:
-    """Raise LakeUnavailable where Delta refuses a commit because somebody else made one meanwhile."""
+def reject_concurrent_writes(root: str) -> Iterator[None]:
+    """Raise LakeUnavailable if Delta rejects a commit because of a concurrent one."""
     try:
         yield
     except PySparkException as error:
         if not type(error).__module__.startswith("delta.exceptions"):
             raise
         raise LakeUnavailable(
-            f"Somebody else wrote silver or gold in {root} at the same time. What this pass wrote is taken back by the "
-            "next. Run it again."
+            f"Another writer changed silver or gold in {root} at the same time. The next pass reverts what this pass "
+            "wrote. Run it again."
         ) from error
 
 
-def put_back(folders: Mapping[str, TableFolder], before: Versions, now: Versions) -> bool:
-    """Take tables that went on to the versions where they were; tells if any did."""
+def restore_tables(folders: Mapping[str, TableFolder], before: Versions, now: Versions) -> bool:
+    """Restore the tables that changed since the last complete batch. Returns whether there were any."""
     steps = []
     for key, version in before.items():
         layer, _, name = key.partition("/")
         if now[key] < version:
-            raise WrongSetting(f"{folders[layer].root}/{name} is older than the last pass. Run it with --rebuild.")
+            raise WrongSetting(
+                f"{folders[layer].root}/{name} is older than the version that the last pass recorded. Run a pass with "
+                "--rebuild."
+            )
         first = next((number for number, _ in writers(folders[layer], name, version, now[key])), None)
-        if first is not None:  # what was compacted between is in the way of going further: its files may be gone
-            log.warning("A pass was cut off: %s/%s goes back to version %d.", folders[layer].root, name, first - 1)
+        if first is not None:  # not `version`: files from before a compaction may be deleted
+            log.warning("A pass was interrupted. Restoring %s/%s to version %d.", folders[layer].root, name, first - 1)
             steps.append(partial(_restore, folders[layer], name, first - 1))
-    together(*steps)
+    run_concurrently(*steps)
     return bool(steps)
 
 
-def strangers(folders: Mapping[str, TableFolder], before: Versions, now: Versions, name: str) -> list[str]:
-    """Return the tables whose rows were changed since by another than `name`."""
+def tables_of_other_writers(
+    folders: Mapping[str, TableFolder], before: Versions, now: Versions, name: str
+) -> list[str]:
+    """Return the tables whose rows another writer than `name` has changed since `before`."""
     return [
         key
         for key, (layer, _, table) in ((key, key.partition("/")) for key in now)
@@ -129,8 +139,8 @@ def _commit(folder: TableFolder, table: str, number: int) -> str:
 
 
 def _signature(commit: str) -> str | None:
-    said = [json.loads(line)["commitInfo"] for line in commit.splitlines() if line.startswith('{"commitInfo"')]
-    return said[0].get("userMetadata") if said else None
+    infos = [json.loads(line)["commitInfo"] for line in commit.splitlines() if line.startswith('{"commitInfo"')]
+    return infos[0].get("userMetadata") if infos else None
 
 
 def _log(folder: TableFolder, table: str) -> StoragePlace:

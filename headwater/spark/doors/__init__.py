@@ -1,1 +1,1 @@
-"""What a session's own code calls of the doors: stamps, the harness, the plugin's flush (docs/doors.md)."""
+"""Functions for offline ingestion that a Spark session calls: stamp, harness and the plugin's flush (docs/doors.md)."""

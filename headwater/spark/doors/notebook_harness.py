@@ -1,4 +1,4 @@
-"""The end of a notebook's run: its events, out of the file transport's files, into a folder that `ingest` takes."""
+"""Copy a notebook's events from the file transport's files to a folder from which `headwater ingest` reads."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -19,8 +19,8 @@ from headwater.spark.doors.session_listener import ApplicationRun, SessionListen
 _PIECE = 1 << 20
 
 
-class Harnessed(TypedDict):
-    """What became of a notebook's events."""
+class HarnessResult(TypedDict):
+    """The result of `harness`. The function's docstring describes the fields."""
 
     file: str
     new: bool
@@ -39,15 +39,19 @@ def harness(
     activity: str | None = None,
     workspace: str | None = None,
     notebook: str | None = None,
-) -> Harnessed:
-    """Store what OpenLineage's file transport wrote of this session, with the ids of its pipeline: the last cell.
+) -> HarnessResult:
+    """Store the events that OpenLineage's file transport wrote for this session, with the ids of its pipeline.
 
-    folder: any address that Spark writes to; the file is named by its content, so a second call stores nothing twice.
-    notebook: as of `stamp`. One event is added, by which the application's run, or the notebook's, has the ids and is
-    COMPLETE: the listener's own last word comes after the file was read.
-    Returns `file` (below the folder), `new` (false: it was there), `events`, `lost` (lines that another application has
-    overwritten, as far as that shows), `unfinished` (runs that began and did not end), `other_applications` (in the
-    same files). Raises WrongSetting without the listener, its file transport or an event of this session; else Retry.
+    Call it in the last cell. It adds one event that sets the ids and the state COMPLETE of the application's run, or of
+    the notebook's run, because the listener's own COMPLETE comes after the last cell.
+
+    folder: any path or URI that Spark can write to. The file's name is a digest of its content, so a second call with
+    the same events stores nothing. The ids are those of `stamp`; notebook: only if several notebooks share the session.
+
+    Returns `file` (below the folder), `new` (false if the file existed), `events`, `lost` (lines that another
+    application has visibly overwritten), `unfinished` (runs that started but did not end) and `other_applications` (how
+    many have events in the same files). Raises WrongSetting if the session lacks the listener, its file transport or
+    any event, and Retry if the listener is behind or the folder cannot be written.
     """
     listener = SessionListener(spark)
     ids = known_ids(
@@ -58,12 +62,12 @@ def harness(
     began_ms = int(context.startTime)
     files = transport_files(dict(context.getConf().getAll()), began_ms / 1000)
     events = ApplicationEvents(listener.application().run)
-    stored = _NotebookFile(events, _Ending(context, listener.application(), ids, began_ms))
+    stored = _NotebookFile(events, _ClosingLines(context, listener.application(), ids, began_ms))
     try:
         new = StoragePlace(spark, folder).create_named_last(stored.pieces(events.lines_of(files)), stored.name)
     except (OSError, Py4JJavaError) as error:
-        raise Retry(f"The events cannot be stored in {folder}: {str(error)[:300]} Call this again.") from error
-    return Harnessed(
+        raise Retry(f"Cannot store the events in {folder}: {str(error)[:300]} Call this function again.") from error
+    return HarnessResult(
         file=stored.name(),
         new=new,
         events=events.count,
@@ -73,41 +77,41 @@ def harness(
     )
 
 
-class _Ending:
-    """Add events after those of a notebook: the ids of its pipeline, and lost events."""
+class _ClosingLines:
+    """Lines that follow the events of a notebook: the event with the pipeline's ids, and the report of lost events."""
 
     def __init__(self, context: Any, application: ApplicationRun, ids: PipelineIds, began_ms: int):
         self._context = context
         self._application = application
         self._ids = ids
-        self._began = iso(began_ms * 1000)
+        self._start = iso(began_ms * 1000)
 
     def lines(self, events: ApplicationEvents) -> Iterator[bytes]:
-        """Yield the event with the ids and, where events were lost, the line of losses; the same at each call."""
+        """Yield the event with the ids and, if events were lost, the report. Each call yields the same lines."""
         yield _line(stamp_event(self._application, self._ids, "COMPLETE", iso(events.newest_us) or ""))
         if events.lost:
-            told = {
+            report = {
                 "transport": "file",
                 "application": self._context.applicationId,
                 "applicationName": self._context.appName,
                 "namespace": self._application.namespace,
                 "dropped": events.lost,
-                "since": self._began,
-                "until": self._began,
+                "since": self._start,
+                "until": self._start,
             }
-            yield _line({"headwater": told})
+            yield _line({"headwater": report})
 
 
 class _NotebookFile:
-    """The file that a notebook's events become; its name follows from what it holds, as those of the transport."""
+    """The content and the name of the stored file. Its name has the form that the OneLake transport uses."""
 
-    def __init__(self, events: ApplicationEvents, ending: _Ending):
+    def __init__(self, events: ApplicationEvents, closing: _ClosingLines):
         self._events = events
-        self._ending = ending
+        self._closing = closing
         self._digest = hashlib.sha256()
 
     def pieces(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield all of it, about a megabyte at a time. Raises WrongSetting if there is no event."""
+        """Yield the content in pieces of about 1 MiB. Raises WrongSetting if the session has no event."""
         piece = bytearray()
         for line in self._all(lines):
             self._digest.update(line)
@@ -118,7 +122,7 @@ class _NotebookFile:
         yield bytes(piece)
 
     def name(self) -> str:
-        """Return its name, once all pieces were taken: a file for each content."""
+        """Return the file's name, which contains a digest of the content. Call it after `pieces` is exhausted."""
         newest_ms = self._events.newest_us // 1000
         day = (iso(self._events.newest_us) or "")[:10]
         return (
@@ -129,11 +133,12 @@ class _NotebookFile:
         yield from lines
         if not self._events.count:
             raise WrongSetting(
-                f"No event of this session (run {self._events.run}) is in the files of its file transport: another "
-                "application that began in the same second has overwritten them, or the location is another's."
+                f"The files of the file transport contain no event of this session (run {self._events.run}). Either "
+                "an application that started in the same second has overwritten them, or "
+                "spark.openlineage.transport.location is that of another application."
             )
-        yield from self._ending.lines(self._events)
+        yield from self._closing.lines(self._events)
 
 
-def _line(said: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(said) + b"\n"
+def _line(content: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(content) + b"\n"

@@ -1,4 +1,4 @@
-"""Which pipeline run a session is part of, said by an event: what `spark.openlineage.run.tags` says comes too late."""
+"""Report the pipeline run of a session with an event, because a cell cannot set `spark.openlineage.run.tags`."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,10 +11,10 @@ from headwater.common.errors import WrongSetting
 from headwater.spark.doors.session_listener import ApplicationRun, SessionListener
 
 FACET = "headwater_pipeline"
-"""Of the run that is stamped: workspace, pipeline, pipelineRun, activity, notebook."""
+"""Name of the run facet with the ids: workspace, pipeline, pipelineRun, activity, notebook."""
 
 STAMP = "headwater.stamp"
-"""The property by which jobs of a stamped thread name their notebook's run, where the listener captures it."""
+"""Spark property with the id of the notebook's run. Jobs of a stamped thread report it if the listener captures it."""
 
 PRODUCER = "urn:headwater:notebook"
 
@@ -25,7 +25,10 @@ _DESCRIPTION = "spark.job.description"
 
 @dataclass(frozen=True)
 class PipelineIds:
-    """What a session is part of; `notebook` names one of several notebooks that run in it at once."""
+    """Ids of the pipeline run that started a session.
+
+    notebook: set only if several notebooks run in the session in parallel.
+    """
 
     pipeline: str | None = None
     pipeline_run: str | None = None
@@ -35,8 +38,8 @@ class PipelineIds:
 
     @property
     def facet(self) -> dict[str, str]:
-        """Return the facet `headwater_pipeline`, without what is not known."""
-        told = {
+        """Return the facet `headwater_pipeline`, without ids that are not set."""
+        named_ids = {
             "workspace": self.workspace,
             "pipeline": self.pipeline,
             "pipelineRun": self.pipeline_run,
@@ -46,11 +49,11 @@ class PipelineIds:
         return {
             "_producer": PRODUCER,
             "_schemaURL": f"{_SPEC}RunFacet",
-            **{name: value for name, value in told.items() if value},
+            **{name: value for name, value in named_ids.items() if value},
         }
 
     def run_below(self, application: ApplicationRun) -> ApplicationRun:
-        """Return the run that gets the ids: the application's, or the notebook's. Each call returns the same run."""
+        """Return the run that gets the ids: the notebook's run if `notebook` is set, else the application's run."""
         if not self.notebook:
             return application
         run = uuid5(UUID(application.run), f"{self.notebook}\n{self.activity or ''}")
@@ -58,9 +61,9 @@ class PipelineIds:
 
 
 def known_ids(spark: SparkSession, **given: str | None) -> PipelineIds:
-    """Return the ids that were given, workspace and activity else from Fabric's own properties.
+    """Return the given ids, with Fabric's properties as defaults of workspace and activity.
 
-    Raises WrongSetting if there is none at all.
+    Raises WrongSetting if no id is known.
     """
     conf = spark.sparkContext.getConf()
     found = {
@@ -69,14 +72,14 @@ def known_ids(spark: SparkSession, **given: str | None) -> PipelineIds:
     }
     ids = PipelineIds(**(found | {name: value for name, value in given.items() if value}))
     if ids == PipelineIds():
-        raise WrongSetting("No id to stamp. Give pipeline=, pipeline_run=, activity=, workspace= or notebook=.")
+        raise WrongSetting("No id to stamp. Pass pipeline=, pipeline_run=, activity=, workspace= or notebook=.")
     return ids
 
 
 def stamp_event(
     application: ApplicationRun, ids: PipelineIds, event_type: Literal["OTHER", "COMPLETE"], event_time: str
 ) -> dict[str, Any]:
-    """Return the RunEvent with the ids of a run. The run of a notebook is a child of the application's."""
+    """Return the RunEvent with the ids. The run of a notebook is a child of the application's run."""
     stamped = ids.run_below(application)
     facets: dict[str, Any] = {FACET: ids.facet}
     if stamped != application:
@@ -105,12 +108,13 @@ def stamp(
     workspace: str | None = None,
     notebook: str | None = None,
 ) -> str:
-    """Say which pipeline run this session is part of, by the listener's own transport; returns the id of the run.
+    """Send an event with the ids of this session's pipeline run by the listener's transport, and return the run's id.
 
-    notebook: only where several share the session (`runMultiple`): it gets a run of its own below the application's,
-    and the Spark jobs that this thread starts from now on name it, so call this first in each of them.
-    workspace, activity: else what Fabric's `trident.workspace.id` and `trident.activity.id` say.
-    Raises WrongSetting where the session has no listener in reach, Retry where its transport does not take the event.
+    notebook: only if several notebooks share the session (`runMultiple`). The notebook gets a child run of the
+    application's run, which later Spark jobs of this thread report, so call this in the first cell of each notebook.
+    workspace, activity: by default Fabric's properties `trident.workspace.id` and `trident.activity.id`.
+
+    Raises WrongSetting if Python finds no listener in the session, and Retry if its transport rejects the event.
     """
     listener = SessionListener(spark)
     ids = known_ids(
@@ -118,7 +122,7 @@ def stamp(
     )
     application = listener.application()
     stamped = ids.run_below(application).run
-    if ids.notebook:  # a run that is stamped and never heard of again would count as lost
+    if ids.notebook:  # its event is COMPLETE, because a run without an end would count as lost
         spark.sparkContext.setLocalProperty(STAMP, stamped)
         spark.sparkContext.setLocalProperty(_DESCRIPTION, f"{ids.notebook} {stamped}")
     listener.emit(stamp_event(application, ids, "COMPLETE" if ids.notebook else "OTHER", datetime.now(UTC).isoformat()))

@@ -1,7 +1,7 @@
-"""The OpenLineage listener of a session, reached through Spark's bus: which run its application is, and its transport.
+"""Find a session's OpenLineage listener through Spark's listener bus, get the application's run and send events.
 
-What it tells is private to the listener, and the same in 1.27.0 and 1.53.0: a context factory, made when the
-application starts, that holds the emitter of all events.
+It reads private fields of the listener, which are the same in versions 1.27.0 and 1.53.0. The listener creates a
+context factory when the application starts, and this factory contains the emitter of all events.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ _SETTLED_MS = 60_000
 
 
 class ApplicationRun(NamedTuple):
-    """The run that is the parent of all others of the session, and its job, as the listener reports them."""
+    """Id, job namespace and job name of the application's run, which is the parent of the session's other runs."""
 
     run: str
     namespace: str
@@ -25,10 +25,10 @@ class ApplicationRun(NamedTuple):
 
 
 class SessionListener:
-    """The listener of a session that has one."""
+    """The OpenLineage listener of a Spark session."""
 
     def __init__(self, spark: SparkSession):
-        """Find it. Raises WrongSetting where there is none, or none that Python can reach."""
+        """Find the listener. Raises WrongSetting if the session has none, or if Python cannot access it."""
         try:
             context: Any = spark.sparkContext
             self._jvm: Any = context._jvm
@@ -38,24 +38,24 @@ class SessionListener:
             )
         except (AttributeError, NotImplementedError, Py4JError) as error:
             raise WrongSetting(
-                f"This session does not let Python reach its Java: {_reason(error)} Spark Connect and the shared "
-                "access mode of Databricks never do; use a classic session, on Databricks a dedicated cluster."
+                f"Python cannot access the JVM of this session: {_reason(error)} Spark Connect and the shared access "
+                "mode of Databricks do not allow it. Use a classic session, on Databricks a dedicated cluster."
             ) from error
         if self._listener is None:
             raise WrongSetting(
                 f"This session has no OpenLineage listener. Set spark.extraListeners to {LISTENER} in the environment "
-                "or the cluster; in a cell it comes too late."
+                "or the cluster. A cell cannot set it, because the session has already started."
             )
 
     def settle(self) -> None:
-        """Wait until the listener has seen all that Spark has done so far. Raises Retry after a minute."""
+        """Wait until the listener has processed all earlier Spark events. Raises Retry after a minute."""
         try:
             self._bus.waitUntilEmpty(_SETTLED_MS)
         except Py4JJavaError as error:
-            raise Retry(f"The listener is behind: {_reason(error)} Call this again.") from error
+            raise Retry(f"The listener is behind: {_reason(error)} Call this function again.") from error
 
     def application(self) -> ApplicationRun:
-        """Return the application's run. Raises WrongSetting for a listener that is off, or unlike those known."""
+        """Return the application's run. Raises WrongSetting if the listener is disabled or has an unknown structure."""
         emitter = self._emitter()
         return ApplicationRun(
             str(emitter.getApplicationRunId().toString()),
@@ -64,20 +64,22 @@ class SessionListener:
         )
 
     def emit(self, event: dict[str, Any]) -> None:
-        """Send a RunEvent as the listener sends its own: by its transport, whichever that is. Raises Retry."""
+        """Send a RunEvent by the listener's transport. Raises Retry if the transport rejects it."""
         try:
             client = self._jvm.io.openlineage.client.OpenLineageClientUtils
             self._emitter().getClient().emit(client.runEventFromJson(msgspec.json.encode(event).decode()))
         except Py4JJavaError as error:
-            raise Retry(f"The transport did not take the event: {_reason(error)} Call this again.") from error
+            raise Retry(f"The transport rejected the event: {_reason(error)} Call this function again.") from error
 
     def _emitter(self) -> Any:
         factory = self._private(self._listener, "contextFactory")
         if factory is None:
-            self.settle()  # it is made when the listener hears that the application has started
+            self.settle()  # the listener creates it when it processes the start of the application
             factory = self._private(self._listener, "contextFactory")
         if factory is None:
-            raise WrongSetting("The listener of this session is switched off. Look for spark.openlineage.disabled.")
+            raise WrongSetting(
+                "The listener of this session is disabled. Check the setting spark.openlineage.disabled."
+            )
         return self._private(factory, "openLineageEventEmitter")
 
     def _private(self, owner: Any, name: str) -> Any:
@@ -87,7 +89,7 @@ class SessionListener:
             return field.get(owner)
         except Py4JJavaError as error:
             raise WrongSetting(
-                f"This listener is unlike 1.27.0 and 1.53.0, which were tested: {_reason(error)} Use one of those."
+                f"This version of the listener is not supported: {_reason(error)} Use 1.27.0 or 1.53.0."
             ) from error
 
 

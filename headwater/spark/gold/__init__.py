@@ -1,1 +1,1 @@
-"""Silver to gold: edges with the time in which they counted, the masking surface, unused columns, health of runs."""
+"""Derive gold from silver: edges and the periods in which they counted, masking surface, unused columns, run health."""

@@ -1,7 +1,7 @@
-"""Buckets of gold's tables of edges: a change rewrites the buckets of its outputs, not the whole table.
+"""Buckets of gold's edge tables. A batch rewrites the buckets of the outputs that it changes, not the whole table.
 
-A table of few rows has one bucket. The number of buckets grows fourfold with what open candidates say, and then all
-rows are written once more: over all batches, each row is moved a constant number of times.
+A small table has one bucket. When the text of open candidates outgrows the buckets, their number is multiplied by four
+and all rows are rewritten. This happens at most six times.
 """
 
 from collections.abc import Iterable
@@ -9,35 +9,36 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.spark.delta.spark_delta import TableFolder
+from headwater.spark.delta.spark_delta import TableFolder, scanned_bytes
 
-BUCKET_BYTES = 2 << 20
-"""Text of open candidates behind one bucket, at most: about 25,000 edges."""
+BUCKET_CHARS = 2 << 20
+"""Maximum text of open candidates for each bucket, in characters: about 25,000 edges."""
 
 GROWTH = 4
-MOST_BUCKETS = 4_096
-"""A bucket is a file in each table; more of them cost a commit of all buckets more than they save."""
+MAX_BUCKETS = 4_096
+"""Each bucket is one file in each table. Above this number, a commit that rewrites all buckets gets too expensive."""
 
 
-def buckets_for(text_bytes: int, before: int) -> int:
-    """Return how many buckets are needed, never fewer than before. text_bytes: what open candidates say."""
+def buckets_for(content_chars: int, before: int) -> int:
+    """Return the number of buckets, at least `before`. content_chars: length of the texts of open candidates."""
     buckets = before
-    while text_bytes > buckets * BUCKET_BYTES and buckets < MOST_BUCKETS:
+    while content_chars > buckets * BUCKET_CHARS and buckets < MAX_BUCKETS:
         buckets *= GROWTH
     return buckets
 
 
 def bucket_of(namespace: str, name: str, buckets: int) -> Column:
-    """Return the bucket of a dataset. namespace, name: the columns that name it."""
+    """Return the bucket of a dataset. namespace, name: the columns with its name."""
     return F.pmod(F.xxhash64(namespace, name), F.lit(buckets)).cast("int")
 
 
 def by_bucket(folder: TableFolder, frame: DataFrame, *partition: str) -> DataFrame:
-    """Return a frame whose buckets are each in one task, so that each is written as one file."""
-    return folder.few(frame) if folder.small else frame.repartition(*partition)
+    """Repartition a frame so that one task writes each bucket, as one file."""
+    is_one_task = folder.small and scanned_bytes(frame) <= folder.task_bytes
+    return folder.coalesce_if_small(frame) if is_one_task else frame.repartition(*partition)
 
 
 def in_buckets(found: Iterable[int | None]) -> str:
-    """Return a condition that holds for rows in one of these buckets."""
+    """Return the SQL condition for rows in these buckets. Ignores None."""
     numbers = sorted(number for number in found if number is not None)
     return f"bucket IN ({', '.join(map(str, numbers))})" if numbers else "false"

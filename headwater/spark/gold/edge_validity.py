@@ -1,4 +1,4 @@
-"""The edges of one group of candidates in time, as rows of gold."""
+"""Compute the periods in which the edges of one job and output counted, as rows of gold."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
-from headwater.spark.silver.texts import Reading, key_of, read_contribution, text_of
+from headwater.spark.silver.texts import CachedDecoder, key_of, read_output_lineage, text_of
 from headwater.tables import COLUMN_EDGES, Table, without
 
-VOTE, COLUMN, TABLE = "vote", "column", "table"
+CANDIDATE, COLUMN, TABLE = "candidate", "column", "table"
 INFERRED_EDGE = "inferred"
-"""`origin` of what follows from SQL; of all else it is the layer, `observed` or `declared`."""
+"""`origin` of edges that the rules infer from SQL. Other edges have their layer as origin: `observed` or `declared`."""
 
 EDGE = Table(
     "edge",
@@ -32,20 +32,24 @@ EDGE = Table(
         "was": "string",
     },
 )
-"""Rows of `column_edges` and `table_edges` (`kind`) that are new or other than before."""
+"""Rows of `column_edges` or `table_edges` (`kind`) that are new, changed or removed (`gone`).
 
-GROUPED = Table("grouped", {**COLUMNS, "kind": "string", "whole": "boolean", "fresh": "boolean", "edge": "string"})
-"""A candidate, or (`kind` column, table) a row that gold has, as JSON in `edge`.
+was: the part that contained the row before, null for a new row.
+"""
 
-whole: the group's history is made anew, of all its candidates; fresh: a candidate that gold has not seen.
+GROUPED = Table("grouped", {**COLUMNS, "kind": "string", "recompute": "boolean", "fresh": "boolean", "edge": "string"})
+"""A candidate (`kind` `candidate`), or a stored row of gold as JSON in `edge` (`kind` column or table).
+
+recompute: compute the history of the group again from all its candidates. fresh: gold does not include the candidate
+yet.
 """
 
 
-Said = Candidate[Sequence[NamedTuple]]
+EdgeCandidate = Candidate[Sequence[NamedTuple]]
 
 
 class ColumnEdgeRow(NamedTuple):
-    """One column to one column, as one transformation says."""
+    """An edge from one column to another, by one transformation."""
 
     source: Name
     source_column: str
@@ -58,7 +62,7 @@ class ColumnEdgeRow(NamedTuple):
 
 
 class TableEdgeRow(NamedTuple):
-    """A dataset to what is written from it; opaque: nobody says which columns."""
+    """An edge from a dataset to the output. opaque: the run does not report columns."""
 
     source: Name
     opaque: bool
@@ -67,33 +71,35 @@ class TableEdgeRow(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputHistory:
-    """The history of one group at a time."""
+    """Computes the edge rows of one group: one job, layer and output. rules: declare which steps mask."""
 
     rules: UserRules
 
     def __call__(self, rows: Sequence[Row]) -> Iterator[Row]:
-        """Take the rows of one group in the columns `GROUPED`; yield rows of `EDGE`."""
+        """Take all rows of one group in the columns `GROUPED`; yield rows of `EDGE`."""
         every = [_Grouped(*row) for row in rows]
-        candidates = [row for row in every if row.kind == VOTE]
-        whole = any(row.whole for row in every)
+        candidates = [row for row in every if row.kind == CANDIDATE]
+        recompute = any(row.recompute for row in every)
         one = candidates[0] if candidates else every[0]
         job_output = one.job_output
         if job_output.output is None or job_output.layer == ATTEMPTED:
             return
-        says = {
-            content: remasked(self.rules, job_output, read_contribution(content))
+        lineage_by_content = {
+            content: remasked(self.rules, job_output, read_output_lineage(content))
             for content in {r.content for r in candidates}
         }
         for kind, edges_of in _KINDS.items():
-            edges: dict[str, Sequence[NamedTuple]] = {content: edges_of(each) for content, each in says.items()}
+            edges: dict[str, Sequence[NamedTuple]] = {
+                content: edges_of(each) for content, each in lineage_by_content.items()
+            }
             lineage = [(row, row.candidate(edges[row.content])) for row in candidates]
             before = [read_row(row.edge) for row in every if row.kind == kind]
-            yield from _Writer(kind, one.group_key, job_output).changes(lineage, before, whole=whole)
+            yield from _Writer(kind, one.group_key, job_output).changes(lineage, before, recompute=recompute)
 
 
 class _Grouped(CandidateRow):
     kind: str
-    whole: bool
+    recompute: bool
     fresh: bool
     edge: str
 
@@ -123,10 +129,10 @@ def _table_edges(lineage: OutputLineage) -> tuple[TableEdgeRow, ...]:
 _KINDS: dict[str, Callable[[OutputLineage], tuple[NamedTuple, ...]]] = {COLUMN: _column_edges, TABLE: _table_edges}
 
 
-class Kept(Struct):
-    """A row that gold has, as far as it goes on; times in microseconds.
+class StoredEdge(Struct):
+    """A stored row of gold, with the columns that its history needs. Times are in microseconds.
 
-    more_runs, again_us: of runs that have said it once more since the row was written (`edge_runs`).
+    more_runs, again_us: number and last time of recurring runs since the row was written, from `edge_runs`.
     """
 
     edge_key: str
@@ -151,7 +157,7 @@ class Kept(Struct):
     again_us: int = 0
 
     def interval(self, kind: str) -> ValidityInterval[NamedTuple]:
-        """Return the content of the row."""
+        """Return the edge of the row with its period. kind: column or table."""
         source = Name(self.source_namespace, self.source_dataset, self.source_generation)
         inferred = self.origin == INFERRED_EDGE
         edge: NamedTuple = TableEdgeRow(source, self.opaque, inferred)
@@ -165,28 +171,31 @@ class Kept(Struct):
 
 @dataclass(frozen=True)
 class _Writer:
-    """Rows of one kind of one group."""
+    """Writes the rows of one group and one kind, column or table."""
 
     kind: str
     group_key: str
     job_output: JobOutput
 
     def changes(
-        self, candidates: Iterable[tuple[_Grouped, Said]], before: Sequence[Kept], *, whole: bool
+        self, candidates: Iterable[tuple[_Grouped, EdgeCandidate]], before: Sequence[StoredEdge], *, recompute: bool
     ) -> Iterator[Row]:
-        """Yield rows that are new, other than before, or gone."""
+        """Yield rows of `EDGE` that are new, changed or gone.
+
+        before: the stored rows. recompute: compute the history from all candidates; otherwise add the fresh ones to it.
+        """
         known = {row.edge_key: (row, row.interval(self.kind)) for row in before}
-        if whole:
+        if recompute:
             history: ValidityHistory[NamedTuple] = ValidityHistory(self.job_output.layer)
             history.add(candidate for _, candidate in candidates)
         else:
-            seen = [candidate for row, candidate in candidates if not row.fresh]
-            history = ValidityHistory(self.job_output.layer, seen, [interval for _, interval in known.values()])
+            stored = [candidate for row, candidate in candidates if not row.fresh]
+            history = ValidityHistory(self.job_output.layer, stored, [interval for _, interval in known.values()])
             history.add(candidate for row, candidate in candidates if row.fresh)
         now = {self._key(interval): interval for interval in (*history.ended, *history.standing)}
         for key, interval in now.items():
             row, old = known.get(key, (None, None))
-            if old != interval or (row and row.more_runs):  # what `edge_runs` counted goes to the row
+            if old != interval or (row and row.more_runs):  # the row takes over the count of `edge_runs`
                 yield self._row(key, interval, row.part if row else None, gone=False)
         for key in known.keys() - now.keys():
             row, interval = known[key]
@@ -197,7 +206,7 @@ class _Writer:
 
     def _row(self, key: str, interval: ValidityInterval[NamedTuple], was: str | None, *, gone: bool) -> Row:
         edge, output = interval.edge, self.job_output.output
-        assert output is not None  # noqa: S101 - the caller looked
+        assert output is not None  # noqa: S101 - the caller checked this
         assert isinstance(edge, (ColumnEdgeRow, TableEdgeRow))  # noqa: S101 - of `_KINDS`
         column = (
             edge
@@ -213,4 +222,4 @@ class _Writer:
         )  # fmt: skip
 
 
-read_row = Reading(Kept)
+read_row = CachedDecoder(StoredEdge)

@@ -1,4 +1,4 @@
-"""`column_edges` and `table_edges`: each edge with the time in which it counted."""
+"""Write `column_edges` and `table_edges`: each edge with the period in which it counted."""
 
 import json
 from collections.abc import Mapping
@@ -11,10 +11,16 @@ from headwater.lineage.names.dataset_generations import Generations
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.arrow_rows import map_groups
-from headwater.spark.delta.ranges import begin, ranges
-from headwater.spark.delta.spark_delta import TableFolder, kept, spark_schema, texts, together
+from headwater.spark.delta.ranges import key_prefix, ranges
+from headwater.spark.delta.spark_delta import (
+    TableFolder,
+    checkpoint_with_aggregates,
+    run_concurrently,
+    spark_schema,
+    texts,
+)
 from headwater.spark.gold.buckets import bucket_of, by_bucket, in_buckets
-from headwater.spark.gold.edge_validity import COLUMN, EDGE, GROUPED, INFERRED_EDGE, TABLE, VOTE, OutputHistory
+from headwater.spark.gold.edge_validity import CANDIDATE, COLUMN, EDGE, GROUPED, INFERRED_EDGE, TABLE, OutputHistory
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.silver_datasets import DATASET
@@ -24,36 +30,46 @@ KINDS = {COLUMN: COLUMN_EDGES, TABLE: TABLE_EDGES}
 _ENDED = Table("ended", {**dict.fromkeys(DATASET, "string"), "at_us": "long"})
 _FILES = COLUMN_EDGES.partition_by
 _TIMES = ("valid_from", "valid_to", "last_seen")
-_SEEN_AGAIN = ("group_key", "runs AS more_runs", "unix_micros(last_seen) AS again_us")
+_RECURRING_COLUMNS = ("group_key", "runs AS more_runs", "unix_micros(last_seen) AS again_us")
 
 
 def write_edges(silver: TableFolder, gold: TableFolder, rules: UserRules, batch: SilverBatch) -> None:
-    """Go on with what a batch says: with new candidates where they follow in time, else with all of them."""
-    if batch.counted is not None and batch.loud:
-        edges = _edges(silver, gold, rules, batch, batch.counted.where("NOT quiet"))
+    """Write the edges that a batch changes, count its recurring runs, and hide edges of ended generations.
+
+    If the new candidates of a group are its latest, they extend its history. Otherwise the history is computed again
+    from all its candidates.
+    """
+    if batch.counted is not None and batch.changes_edges:
+        edges = _edges(silver, gold, rules, batch, batch.counted.where("NOT repeats_lineage"))
         steps = [partial(_write, gold, KINDS[kind], *found) for kind, found in edges.items()]
-        if batch.regrouped:
-            steps += [partial(_regroup, gold, table, batch) for kind, table in KINDS.items() if kind not in edges]
-        together(*steps)
+        if batch.buckets_changed:
+            steps += [partial(_redistribute, gold, table, batch) for kind, table in KINDS.items() if kind not in edges]
+        run_concurrently(*steps)
     if batch.counted is not None:
-        _count_runs(gold, rules, batch, batch.counted)
-    gone = ended(batch.naming.generations)
-    if batch.moved or (gone and batch.loud):
+        _count_runs(rules, batch, batch.counted)
+    if batch.state.updates_copy(EDGE_RUNS) and (batch.counted is not None or batch.state.position.has_stale_copies):
+        gold.overwrite(EDGE_RUNS, batch.state.read(EDGE_RUNS))
+    gone = generation_ends(batch.naming.generations)
+    if batch.moved or (gone and batch.changes_edges):
         found = silver.rows(_ENDED, [(*name, time_us) for name, time_us in gone.items()])
-        rows = silver.few(found).select(*DATASET, F.timestamp_micros("at_us").alias("at"))
-        together(*(partial(hide_ended, rows, gold, table) for table in KINDS.values()))
+        rows = silver.coalesce_if_small(found).select(*DATASET, F.timestamp_micros("at_us").alias("at"))
+        run_concurrently(*(partial(hide_ended_edges, rows, gold, table) for table in KINDS.values()))
 
 
-def _count_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch, changes: DataFrame) -> None:
-    """Count the runs that say again what stands; where something changed, the rows of edges have taken their number."""
-    counted = F.col("quiet") & F.col("fresh")
+def _count_runs(rules: UserRules, batch: SilverBatch, changes: DataFrame) -> None:
+    """Count recurring runs in `edge_runs`. If the edges of a group change, their rows take over the count."""
+    counted = F.col("repeats_lineage") & F.col("fresh")
     times = F.timestamp_micros(F.when(counted, F.col("time_us")))
-    before = batch.state.read(EDGE_RUNS).select("group_key", F.struct("runs", "last_seen").alias("was"))
-    same = changes.groupBy("group_key", "job_namespace", "job_name", "layer", *DATASET).agg(
-        F.max(~F.col("quiet")).alias("gone"), F.count(F.when(counted, 1)).alias("more"), F.max(times).alias("last")
+    before = batch.state.lookup(EDGE_RUNS, changes, ["group_key"]).select(
+        "group_key", F.struct("runs", "last_seen").alias("was")
+    )
+    groups = changes.groupBy("group_key", "job_namespace", "job_name", "layer", *DATASET).agg(
+        F.max(~F.col("repeats_lineage")).alias("gone"),
+        F.count(F.when(counted, 1)).alias("more"),
+        F.max(times).alias("last"),
     )
     names = ("target_namespace", "target_dataset", "target_generation")
-    rows = same.join(before, "group_key", "left").select(
+    rows = groups.join(before, "group_key", "left").select(
         "group_key",
         "job_namespace",
         "job_name",
@@ -65,95 +81,100 @@ def _count_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch, changes
         F.lit(rules.rules_hash).alias("rules_hash"),
         "gone",
     )
-    batch.state.put(EDGE_RUNS, rows, ["group_key"])
-    gold.overwrite(EDGE_RUNS, batch.state.read(EDGE_RUNS))
+    batch.state.put(EDGE_RUNS, rows)
 
 
 def _edges(
     silver: TableFolder, gold: TableFolder, rules: UserRules, batch: SilverBatch, changes: DataFrame
 ) -> Mapping[str, tuple[DataFrame, str, Column]]:
-    """Return by kind the edges that are new, other than before, or gone, and what `_write` takes with them.
+    """Return by kind the edges that are new, changed or gone, with the other arguments of `_write`.
 
-    Kinds without such are left out.
+    A kind without such edges has no entry.
     """
-    group = F.col("group_key").alias("group_key")  # a column of its own, so that Spark tells it from that of `changes`
+    group = F.col("group_key").alias("group_key")  # a new column, which Spark cannot confuse with the one of `changes`
     bucket = bucket_of("dataset_namespace", "dataset_name", batch.buckets_before)
-    groups = changes.groupBy(group).agg(F.max("late").alias("whole"), F.first(bucket).alias("bucket"))
-    groups, seen = kept(groups, anew=F.max("whole"), buckets=texts(F.col("bucket")))
+    groups = changes.groupBy(group).agg(F.max("recompute").alias("recompute"), F.first(bucket).alias("bucket"))
+    groups, group_aggregates = checkpoint_with_aggregates(
+        groups, recompute=F.max("recompute"), buckets=texts(F.col("bucket"))
+    )
     groups = groups.drop("bucket")
-    near = in_buckets(json.loads(seen["buckets"]))
-    rows = _candidates(silver, batch, changes, groups, anew=bool(seen["anew"]))
+    in_changed_buckets = in_buckets(json.loads(group_aggregates["buckets"]))
+    rows = _candidates(silver, batch, changes, groups, recompute=bool(group_aggregates["recompute"]))
+    recurring = batch.state.lookup(EDGE_RUNS, groups, ["group_key"]).selectExpr(*_RECURRING_COLUMNS)
     for kind, table in KINDS.items():
-        known = gold.read(table).where(f"part = '{CLOSED}' OR {near}")
-        known = known.join(batch.state.read(EDGE_RUNS).selectExpr(*_SEEN_AGAIN), "group_key", "left")
-        rows = rows.unionByName(_rows(known, kind, groups, anew=bool(seen["anew"])))
-    edges = map_groups(silver.few(rows), "group_key", OutputHistory(rules), EDGE, small=silver.small)
+        known = (
+            gold.read(table).where(f"part = '{CLOSED}' OR {in_changed_buckets}").join(recurring, "group_key", "left")
+        )
+        rows = rows.unionByName(_rows(known, kind, groups, recompute=bool(group_aggregates["recompute"])))
+    edges = map_groups(silver.coalesce_if_small(rows), "group_key", OutputHistory(rules), EDGE, small=silver.small)
     is_kind = {kind: F.col("kind") == kind for kind in KINDS}
-    closed = {kind: texts(F.when(is_kind[kind] & F.expr(f"was = '{CLOSED}'"), begin("edge_key"))) for kind in KINDS}
-    edges, told = kept(edges, kinds=texts(F.col("kind")), **closed)
+    closed = {
+        kind: texts(F.when(is_kind[kind] & F.expr(f"was = '{CLOSED}'"), key_prefix("edge_key"))) for kind in KINDS
+    }
+    edges, edge_aggregates = checkpoint_with_aggregates(edges, kinds=texts(F.col("kind")), **closed)
     bucket = _bucket(batch.buckets)
     stamp = {"bucket": bucket, "batch": F.lit(batch.number), "rules_hash": F.lit(rules.rules_hash)}
     found: dict[str, tuple[DataFrame, str, Column]] = {}
-    for kind in json.loads(told["kinds"]):
-        where = f"part = '{OPEN}'" if batch.regrouped else f"part = '{OPEN}' AND {near}"
-        if begins := json.loads(told[kind]):
-            where = f"({where} OR {ranges('edge_key', begins)})"
+    for kind in json.loads(edge_aggregates["kinds"]):
+        where = f"part = '{OPEN}'" if batch.buckets_changed else f"part = '{OPEN}' AND {in_changed_buckets}"
+        if prefixes := json.loads(edge_aggregates[kind]):
+            where = f"({where} OR {ranges('edge_key', prefixes)})"
         found[kind] = edges.where(is_kind[kind]).withColumns(stamp), where, bucket
     return found
 
 
 def _bucket(buckets: int) -> Column:
-    """Return the bucket of an edge: closed ones, which are only added, have one."""
+    """Return the bucket of an edge. Closed edges are all in bucket 0: batches mostly append them."""
     return F.when(F.col("part") == OPEN, bucket_of("target_namespace", "target_dataset", buckets)).otherwise(F.lit(0))
 
 
-def _regroup(gold: TableFolder, table: Table, batch: SilverBatch) -> None:
-    """Put all open edges into as many buckets as there are now."""
+def _redistribute(gold: TableFolder, table: Table, batch: SilverBatch) -> None:
+    """Distribute all open edges over the new number of buckets."""
     bucket = _bucket(batch.buckets)
     gold.change(table, f"part = '{OPEN}'", lambda rows: by_bucket(gold, rows.withColumn("bucket", bucket), *_FILES))
 
 
 def _write(gold: TableFolder, table: Table, edges: DataFrame, where: str, bucket: Column) -> None:
-    """Replace edges among the rows for which `where` holds.
+    """Replace edges among the rows that `where` selects.
 
-    These are open ones of the buckets that change, and closed ones whose history is another one; else closed ones are
-    only added. bucket: the bucket of a row after the batch.
+    where: selects the open edges of changed buckets, and closed edges whose history changes. Other closed edges are
+    only appended. bucket: the bucket of a row after the batch.
     """
     fresh = edges.where("NOT gone").select(*table.columns)
 
-    def become(rows: DataFrame) -> DataFrame:
+    def replacement(rows: DataFrame) -> DataFrame:
         others = rows.join(edges.select("edge_key"), "edge_key", "left_anti").withColumn("bucket", bucket)
         return by_bucket(gold, others.select(*table.columns).unionByName(fresh), *_FILES)
 
-    gold.change(table, where, become)
+    gold.change(table, where, replacement)
 
 
 def _candidates(
-    silver: TableFolder, batch: SilverBatch, changes: DataFrame, groups: DataFrame, *, anew: bool
+    silver: TableFolder, batch: SilverBatch, changes: DataFrame, groups: DataFrame, *, recompute: bool
 ) -> DataFrame:
-    """Return the candidates that matter: those that counted before or count now and new ones; all of some groups."""
+    """Return the new and the open candidates of the groups. recompute: also the closed ones of groups to recompute."""
     columns = [name for name in GROUPED.columns if name in EDGE_SETS.columns]
     known = changes.select("group_key", "run_key")
     found = changes.where("NOT gone").select(*columns, "fresh")
-    stays = batch.state.read(EDGE_SETS)
-    if anew:
-        closed = silver.read(EDGE_SETS).join(groups.where("whole").select("group_key"), "group_key", "left_semi")
-        stays = silver.few(stays.unionByName(closed.select(*stays.columns)))
+    stays = batch.state.lookup(EDGE_SETS, groups, ["group_key"])
+    if recompute:
+        closed = silver.read(EDGE_SETS).join(groups.where("recompute").select("group_key"), "group_key", "left_semi")
+        stays = silver.coalesce_if_small(stays.unionByName(closed.select(*stays.columns)))
     stays = stays.join(known, ["group_key", "run_key"], "left_anti").withColumn("fresh", F.lit(False))
-    found = silver.few(found.unionByName(stays.select(*found.columns))).join(groups, "group_key")
-    empty = {"edge": F.lit(None).cast("string"), "kind": F.lit(VOTE)}
+    found = silver.coalesce_if_small(found.unionByName(stays.select(*found.columns))).join(groups, "group_key")
+    empty = {"edge": F.lit(None).cast("string"), "kind": F.lit(CANDIDATE)}
     return found.withColumns(empty).select(*GROUPED.columns)
 
 
-def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, anew: bool) -> DataFrame:
-    """Return the rows that gold has of these groups: open ones, and all where a history is made anew."""
-    found = edges.join(groups, "group_key") if anew else edges.where("part = 'open'").join(groups, "group_key")
-    found = found.where("part = 'open' OR whole")
+def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, recompute: bool) -> DataFrame:
+    """Return the open rows of these groups in gold. If `recompute`, add the closed rows of groups to recompute."""
+    found = edges.join(groups, "group_key") if recompute else edges.where("part = 'open'").join(groups, "group_key")
+    found = found.where("part = 'open' OR recompute")
     micros = [F.unix_micros(name).alias(f"{name}_us") for name in _TIMES]
-    ended = F.when(F.col("part") == CLOSED, F.unix_micros("valid_to")).alias("valid_to_us")
+    valid_to_us = F.when(F.col("part") == CLOSED, F.unix_micros("valid_to")).alias("valid_to_us")
     rest = [name for name in KINDS[kind].columns if name not in _TIMES]
-    again = [F.when(F.col("part") == OPEN, F.col(name)).alias(name) for name in ("more_runs", "again_us")]
-    row = F.to_json(F.struct(*rest, micros[0], ended, micros[2], *again)).alias("edge")
+    recurring = [F.when(F.col("part") == OPEN, F.col(name)).alias(name) for name in ("more_runs", "again_us")]
+    row = F.to_json(F.struct(*rest, micros[0], valid_to_us, micros[2], *recurring)).alias("edge")
     named = {
         "kind": F.lit(kind),
         "layer": F.when(F.col("origin") == INFERRED_EDGE, "observed").otherwise(F.col("origin")),
@@ -168,32 +189,36 @@ def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, anew: bool) -> Data
     return found.select(*present).withColumns(empty).select(*GROUPED.columns)
 
 
-def ended(generations: Generations) -> dict[Name, int]:
-    """Return the generations that are gone now, and since when (us); one that never lived never was."""
+def generation_ends(generations: Generations) -> dict[Name, int]:
+    """Return the generations of datasets that have ended, each with the time of its end in microseconds."""
     found: dict[Name, int] = {}
     for location in generations.touched():
-        begun = dict(reversed(generations.ends(location)))
+        next_generations = dict(reversed(generations.ends(location)))
         before = location
-        for time_us in sorted(begun):
+        for time_us in sorted(next_generations):
             found[before] = time_us
-            before = location._replace(generation=begun[time_us])
+            before = location._replace(generation=next_generations[time_us])
         found.pop(before, None)
         if not generations.stands(before):
-            found[before] = max(begun)
+            found[before] = max(next_generations)
     return found
 
 
-def hide_ended(gone: DataFrame, gold: TableFolder, table: Table) -> None:
-    """End the edges of generations that are gone now (`gone`), and let those of others go on."""
+def hide_ended_edges(gone: DataFrame, gold: TableFolder, table: Table) -> None:
+    """Set the end of edges whose source or target generation has ended (`gone`); open the other edges again."""
     edges = gold.read(table).where("part = 'open'")
     for side in ("source", "target"):
         names = {"dataset_namespace": f"{side}_namespace", "dataset_name": f"{side}_dataset"}
         ends = gone.withColumnsRenamed({**names, "generation": f"{side}_generation", "at": f"{side}_at"})
-        edges = edges.join(gold.few(ends), [*names.values(), f"{side}_generation"], "left")
+        edges = edges.join(gold.coalesce_if_small(ends), [*names.values(), f"{side}_generation"], "left")
     at = F.least("source_at", "target_at")
     edges = edges.withColumn("ended", F.when(at.isNotNull(), F.greatest(at, "valid_from")))
     found = edges.where("NOT ended <=> valid_to")
     found = found.withColumns({"valid_to": F.col("ended"), "current": F.col("ended").isNull(), "gone": F.lit(False)})
-    found, told = kept(found.select(*table.columns, "gone"), count=F.count("*"), buckets=texts(F.col("bucket")))
-    if told["count"]:
-        _write(gold, table, found, f"part = '{OPEN}' AND {in_buckets(json.loads(told['buckets']))}", F.col("bucket"))
+    found, aggregates = checkpoint_with_aggregates(
+        found.select(*table.columns, "gone"), count=F.count("*"), buckets=texts(F.col("bucket"))
+    )
+    if aggregates["count"]:
+        _write(
+            gold, table, found, f"part = '{OPEN}' AND {in_buckets(json.loads(aggregates['buckets']))}", F.col("bucket")
+        )

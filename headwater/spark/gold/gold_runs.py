@@ -1,4 +1,4 @@
-"""`run_health` and `hourly_stats`: built-in aggregation, the rules have spoken before."""
+"""Write `run_health` and `hourly_stats` from the runs of silver, with aggregations of Spark."""
 
 import json
 from collections.abc import Sequence, Set
@@ -8,44 +8,49 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.lost_runs import ENDED, lost_sql
-from headwater.spark.delta.ranges import begin, ranges
-from headwater.spark.delta.spark_delta import TableFolder, kept, texts
+from headwater.spark.delta.ranges import key_prefix, ranges
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint_with_aggregates, texts
 from headwater.spark.gold.run_findings import finding_of, found_of_runs
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.tables import HOURLY_STATS, RUN_HEALTH
 
 LATE_S = 3600
-"""A run is late if one of its events came so long after its time."""
+"""A run is late if one of its events arrived more than this many seconds after its event time."""
 
 _JOB = ["job_namespace", "job_name"]
 
 
 def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -> bool:
-    """Take runs that a batch changes (None: there is none), and runs that are lost by now; tells if there were any."""
+    """Write the health of the runs that a batch changes, and of runs that are lost by now. Returns whether any changed.
+
+    batch: None if there are no new events.
+    """
     lost = F.expr(lost_sql("unix_micros(last_event_at)", "unix_micros(current_timestamp())"))
     due = F.expr("NOT ended") & lost
-    findings = found_of_runs(batch.folder, batch.state, compared=batch.compared) if batch else {}
-    if batch is not None and batch.compared:
+    findings = found_of_runs(batch.folder, batch.state, has_comparison=batch.has_comparison) if batch else {}
+    if batch is not None and batch.has_comparison:
         due |= F.col("finding").isNotNull() | F.col("run_key").isin([*findings])
     stored = gold.read(RUN_HEALTH)
-    rows = stored.where(due).withColumn("silent", F.lit(True))
+    rows = stored.where(due).withColumn("has_no_new_events", F.lit(True))
     if batch is not None:
-        fresh = _health(batch.derived.where("kind = 'RUN'"), rules).withColumn("silent", F.lit(False))
-        rows = rows.unionByName(_below(stored, fresh).withColumn("silent", F.lit(True))).dropDuplicates(["run_key"])
-        rows = gold.few(rows.join(fresh, "run_key", "left_anti").unionByName(fresh))
-        rows = with_ended(rows, stored.join(fresh, "run_key", "left_anti").unionByName(fresh.drop("silent")))
+        fresh = _health(batch.derived.where("kind = 'RUN'"), rules).withColumn("has_no_new_events", F.lit(False))
+        rows = rows.unionByName(_below(stored, fresh).withColumn("has_no_new_events", F.lit(True))).dropDuplicates(
+            ["run_key"]
+        )
+        rows = gold.coalesce_if_small(rows.join(fresh, "run_key", "left_anti").unionByName(fresh))
+        rows = with_ended(rows, stored.join(fresh, "run_key", "left_anti").unionByName(fresh.drop("has_no_new_events")))
         rows = rows.withColumn("finding", finding_of("run_key", findings))
-    found, told = kept(
+    found, aggregates = checkpoint_with_aggregates(
         rows.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state"))),
         count=F.count("*"),
         hours=texts(F.unix_seconds("hour")),
-        silent=texts(F.when(F.col("silent"), begin("run_key"))),
+        has_no_new_events=texts(F.when(F.col("has_no_new_events"), key_prefix("run_key"))),
     )
-    if told["count"]:
-        replaced = [*json.loads(told["silent"]), *(batch.replaced if batch else ())]
-        _write_hours(gold, rules, found, set(json.loads(told["hours"])), replaced)
+    if aggregates["count"]:
+        replaced = [*json.loads(aggregates["has_no_new_events"]), *(batch.replaced if batch else ())]
+        _write_hours(gold, rules, found, set(json.loads(aggregates["hours"])), replaced)
         _write_health(gold, found, replaced)
-    return bool(told["count"])
+    return bool(aggregates["count"])
 
 
 def _above(runs: DataFrame) -> DataFrame:
@@ -63,9 +68,9 @@ def _below(stored: DataFrame, fresh: DataFrame) -> DataFrame:
 
 
 def with_ended(rows: DataFrame, every: DataFrame) -> DataFrame:
-    """Give runs without an end the state `ENDED` if they ended with their parent or root run (rule 1.9), else RUNNING.
+    """Set the state of runs without an end: `ENDED` if their parent or root run has ended (rule 1.9), else `RUNNING`.
 
-    every: all runs, as they are after this batch.
+    every: all runs after this batch.
     """
     ends = every.where("ended").select(F.col("run_key").alias("above"), "ended_at")
     last = _above(rows).join(ends, "above").groupBy("run_key").agg(F.max("ended_at").alias("above_ended_at"))
@@ -80,11 +85,11 @@ def _write_health(gold: TableFolder, found: DataFrame, replaced: Sequence[str]) 
     if not replaced:
         return gold.append(RUN_HEALTH, found)
 
-    def become(rows: DataFrame) -> DataFrame:
+    def replacement(rows: DataFrame) -> DataFrame:
         others = rows.join(found.select("run_key"), "run_key", "left_anti")
-        return gold.few(others.unionByName(found.select(*others.columns)))
+        return gold.coalesce_if_small(others.unionByName(found.select(*others.columns)))
 
-    return gold.change(RUN_HEALTH, ranges("run_key", replaced), become)
+    return gold.change(RUN_HEALTH, ranges("run_key", replaced), replacement)
 
 
 def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
@@ -100,7 +105,7 @@ def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
         "started_at",
         "ended_at",
         "last_event_at",
-        F.when(F.col("ended_at") > F.col("started_at"), _took_ms()).alias("duration_ms"),
+        F.when(F.col("ended_at") > F.col("started_at"), _duration_ms()).alias("duration_ms"),
         "late_s",
         (F.col("late_s") > LATE_S).alias("late"),
         "events",
@@ -110,16 +115,16 @@ def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
     )
 
 
-def _took_ms() -> Column:
+def _duration_ms() -> Column:
     return ((F.unix_micros("ended_at") - F.unix_micros("started_at")) / 1000).cast("bigint")
 
 
 def _write_hours(
     gold: TableFolder, rules: UserRules, fresh: DataFrame, hours: Set[int], replaced: Sequence[str]
 ) -> None:
-    """Count anew the hours that runs come to or leave; first, because `run_health` knows the hour that a run leaves.
+    """Compute the statistics of hours that runs enter or leave. Call it before `_write_health` replaces the old hours.
 
-    hours: those of `fresh`, in seconds; replaced: what the keys of runs begin with that were there before.
+    hours: the hours of `fresh`, in seconds since 1970. replaced: key prefixes of runs that were stored before.
     """
     stored = gold.read(RUN_HEALTH)
     if replaced:
@@ -129,7 +134,7 @@ def _write_hours(
         return
     among = f"hour IN ({', '.join(f'timestamp_seconds({hour})' for hour in sorted(hours))})"
     others = stored.where(among).join(fresh.select("run_key"), "run_key", "left_anti")
-    runs = gold.few(others.unionByName(fresh.where(among).select(*others.columns)))
+    runs = gold.coalesce_if_small(others.unionByName(fresh.where(among).select(*others.columns)))
 
     def count(state: str) -> Column:
         return F.count(F.when(F.expr(state), 1))

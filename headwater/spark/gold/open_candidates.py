@@ -1,4 +1,4 @@
-"""Which candidates count, once those of a batch have come: few stay `open`, all others are history and `closed`."""
+"""Decide which candidates the rules need after a batch. The needed ones are `open`, all others are `closed`."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,32 +18,35 @@ OPEN, CLOSED = "open", "closed"
 
 _COLUMNS = (*CANDIDATE.fields, "part", "fresh")
 COUNTED = Table(
-    "judged",
+    "counted",
     {
         **COLUMNS,
         "gone": "boolean",
         "fresh": "boolean",
         "part": "string",
         "was": "string",
-        "late": "boolean",
-        "quiet": "boolean",
+        "recompute": "boolean",
+        "repeats_lineage": "boolean",
+        "previous_chars": "long",
     },
 )
-"""Candidates that are new or other than before (`fresh`), or that come to count or count no more.
+"""Candidates that are new or changed (`fresh`), or that move between `open` and `closed`.
 
-part, was: where they belong, and where they were; late: their group does not simply go on; quiet: it says what it said.
+part, was: the part after and before the batch. recompute: the history of the group must be computed again.
+repeats_lineage: the batch only repeats the lineage of the group. previous_chars: length of the text if the candidate
+was open before, else 0.
 """
 
 
 def count(folder: TableFolder, stored: DataFrame, changes: DataFrame) -> DataFrame:
-    """Hold new candidates against those that are stored.
+    """Compare new candidates with stored ones. Returns rows of `COUNTED`.
 
-    stored: candidates with their `part` that may matter: all open ones of the outputs that change, and of the closed
-    ones those of executions that say something new, and of outputs that lose a candidate.
+    stored: stored candidates with their `part`: all open ones of the outputs that change, and the closed ones of
+    executions with new candidates and of outputs that lose a candidate.
     """
     old = stored.withColumns(dict.fromkeys(("gone", "replaced", "fresh"), F.lit(False))).select(*_COLUMNS)
     more = {"part": F.lit(None).cast("string"), "fresh": F.lit(True)}
-    rows = folder.few(old.unionByName(changes.withColumns(more).select(*_COLUMNS)))
+    rows = folder.coalesce_if_small(old.unionByName(changes.withColumns(more).select(*_COLUMNS)))
     return map_groups(rows, "output_key", counted, COUNTED, small=folder.small)
 
 
@@ -63,23 +66,30 @@ def counted(rows: Sequence[Row]) -> Iterator[Row]:
     before = {(row.group_key, row.run_key): row for row in every if not row.fresh}
     changes = {(row.group_key, row.run_key): row for row in every if row.fresh}
     after = {key: row for key, row in (before | changes).items() if not row.gone}
-    matter = _that_matter(after)
-    late = _late(before, changes)
-    quiet = _quiet(before, changes) - late
+    needed = _needed(after)
+    to_recompute = _groups_to_recompute(before, changes)
+    repeating = _repeating_groups(before, changes) - to_recompute
     for key, row in (before | changes).items():
         old = before.get(key)
-        part = OPEN if key in matter else CLOSED
+        part = OPEN if key in needed else CLOSED
         if (row.fresh and (old or not row.gone)) or (old and part != old.part):
-            whole = replace(old, gone=True, fresh=True) if row.gone and old else row
-            yield _counted(whole, part, old.part if old else None, late=key[0] in late, quiet=key[0] in quiet)
+            changed = replace(old, gone=True, fresh=True) if row.gone and old else row
+            yield _counted(changed, part, old, recompute=key[0] in to_recompute, repeats_lineage=key[0] in repeating)
 
 
-def _counted(row: _GroupedRow, part: str, was: str | None, *, late: bool, quiet: bool) -> Row:
-    named = asdict(row) | {"part": part, "late": late, "was": was, "quiet": quiet}
+def _counted(row: _GroupedRow, part: str, old: _GroupedRow | None, *, recompute: bool, repeats_lineage: bool) -> Row:
+    was, previous_chars = (old.part, len(old.content) if old.part == OPEN else 0) if old else (None, 0)
+    named = asdict(row) | {
+        "part": part,
+        "recompute": recompute,
+        "was": was,
+        "repeats_lineage": repeats_lineage,
+        "previous_chars": previous_chars,
+    }
     return tuple(named[column] for column in COUNTED.columns)
 
 
-def _that_matter(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
+def _needed(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
     job_outputs: dict[JobOutput, list[Candidate[str]]] = defaultdict(list)
     keys: dict[JobOutput, str] = {}
     for row in rows.values():
@@ -89,8 +99,8 @@ def _that_matter(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
     return {(keys[job_output], run_key) for job_output, run_key in that_matter(job_outputs)}
 
 
-def _late(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
-    """Return the groups that do not simply go on: a candidate is replaced, taken back, or not the newest."""
+def _groups_to_recompute(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
+    """Return the groups whose history must be computed again: a candidate is replaced, removed, or not the newest."""
     newest: dict[str, int] = {}
     past = {(row.group_key, row.execution) for row in before.values() if row.part == CLOSED}
     for row in before.values():
@@ -99,16 +109,16 @@ def _late(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> 
         group_key
         for (group_key, _), row in changes.items()
         if row.replaced
-        or (group_key, row.execution) in past  # it may count again for a moment only, with all that it ever said
+        or (group_key, row.execution) in past  # all its candidates may count again for a moment
         or (group_key in newest and row.time_us <= newest[group_key])
     }
 
 
-def _quiet(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
-    """Return the groups in which runs only say once more what stands, as recurring ones do: no edge changes by that.
+def _repeating_groups(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
+    """Return the groups in which runs only repeat the current lineage, so that no edge changes.
 
-    None where anything about the output is opaque, declared or of several generations: there candidates count by each
-    other.
+    Returns none if the output has opaque or declared candidates or several generations: there, whether a candidate
+    counts depends on the others.
     """
     standing = [row for row in before.values() if row.part == OPEN]
     rows = [*standing, *changes.values()]
@@ -117,11 +127,11 @@ def _quiet(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) ->
     newest = _of_newest_executions(standing)
     if len(jobs) < len(job_outputs) or not all(map(_is_plain, (*newest, *changes.values()))):
         return set()
-    return {key for key in job_outputs if _says_again(newest, list(changes.values()), key)}
+    return {key for key in job_outputs if _repeats(newest, list(changes.values()), key)}
 
 
 def _of_newest_executions(rows: Sequence[_GroupedRow]) -> list[_GroupedRow]:
-    """Return the rows of each group's newest execution; what earlier ones said stays as it is."""
+    """Return the rows of each group's newest execution. A repetition does not affect the earlier ones."""
     newest: dict[str, _GroupedRow] = {}
     for row in sorted(rows, key=lambda row: newness(row.candidate(None))):
         newest[row.group_key] = row
@@ -133,9 +143,11 @@ def _is_plain(row: _GroupedRow) -> bool:
     return plain and not (row.asks or row.gone or row.replaced)
 
 
-def _says_again(standing: Sequence[_GroupedRow], changes: Sequence[_GroupedRow], group_key: str) -> bool:
-    stands = [row for row in standing if row.group_key == group_key]
-    comes = [row for row in changes if row.group_key == group_key]
-    times, landed = {row.time_us for row in comes}, any(row.landed for row in stands)
-    same = len({row.content for row in (*stands, *comes)}) == 1
-    return bool(stands) and same and len(times) == len(comes) and (landed or not any(row.landed for row in comes))
+def _repeats(standing: Sequence[_GroupedRow], changes: Sequence[_GroupedRow], group_key: str) -> bool:
+    current = [row for row in standing if row.group_key == group_key]
+    arriving = [row for row in changes if row.group_key == group_key]
+    times, landed = {row.time_us for row in arriving}, any(row.landed for row in current)
+    same = len({row.content for row in (*current, *arriving)}) == 1
+    return (
+        bool(current) and same and len(times) == len(arriving) and (landed or not any(row.landed for row in arriving))
+    )

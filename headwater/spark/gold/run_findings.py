@@ -1,4 +1,4 @@
-"""Which runs the newest comparisons of `headwater reconcile --save` found something of."""
+"""Read the findings about runs in the newest comparisons of `headwater reconcile --save`."""
 
 import json
 from collections.abc import Mapping
@@ -9,40 +9,47 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.state import State
-from headwater.tables import FACETS, FINDINGS
+from headwater.tables import FACETS, FINDINGS, Table
 
 COMPARISON = f"event_kind = 'JOB' AND job_namespace = '{NAMESPACE}' AND startswith(job_name, '{PREFIX}')"
-"""Tells whether an event is of a comparison."""
+"""SQL condition for events that contain a comparison."""
 
 _KINDS = ("never_ended", "committed_nothing", "no_datasets")
-"""Kinds of findings about a run, the worst first: a commit without a run names one that only may have made it."""
+"""Kinds of findings about a run, the worst first. Not `commit_without_run`: it is unknown which run made the commit."""
 
 
-def found_of_runs(silver: TableFolder, state: State, *, compared: bool) -> Mapping[str, str]:
-    """Return the kind of the worst finding of each run, by its key.
+_CHANGED = Table("changed_findings", {**FINDINGS.columns, "gone": "boolean"})
 
-    compared: a comparison came, so facets are asked anew; else the state has it, and looking at facets is two jobs.
+
+def found_of_runs(silver: TableFolder, state: State, *, has_comparison: bool) -> Mapping[str, str]:
+    """Return the kind of the worst finding of each run, by run key. Writes changes to the state.
+
+    has_comparison: the batch contains a comparison, so the findings come from the facets, which takes two Spark jobs.
+    Otherwise they come from the state.
     """
-    if not compared:
+    if not has_comparison:
         return {row.run_key: row.finding for row in state.collect("finding")}
-    found = _found_now(silver)
-    state.set(FINDINGS, silver.rows(FINDINGS, sorted(found.items())))
+    found, before = _found_now(state), {row.run_key: row.finding for row in state.collect("finding")}
+    rows = [(*each, False) for each in sorted(found.items() - before.items())]
+    rows += [(run_key, before[run_key], True) for run_key in sorted(before.keys() - found.keys())]
+    if rows:
+        state.put(FINDINGS, silver.rows(_CHANGED, rows))
     return found
 
 
 def finding_of(run_key: str, findings: Mapping[str, str]) -> Column:
-    """Return the finding of the run of a key, null where there is none."""
+    """Return the finding of the run in the column `run_key`, null if there is none."""
     found = F.lit(None).cast("string")
     for kind in _KINDS:
         found = F.when(F.col(run_key).isin([run for run in findings if findings[run] == kind]), kind).otherwise(found)
     return found
 
 
-def _found_now(silver: TableFolder) -> dict[str, str]:
-    """Return what newest facets say; one that is none of ours says nothing."""
+def _found_now(state: State) -> dict[str, str]:
+    """Read the findings from the newest facets. Skips malformed ones."""
     of_ours = f"entity = 'job' AND facet = '{FACET}' AND namespace = '{NAMESPACE}' AND startswith(name, '{PREFIX}')"
     found: dict[str, str] = {}
-    for row in silver.read(FACETS).where(of_ours).select("value").collect():
+    for row in state.read(FACETS).where(of_ours).select("value").collect():
         for each in _findings(row.value):
             run, kind = (each.get(name) for name in ("run", "kind")) if isinstance(each, dict) else (None, None)
             if isinstance(run, str) and kind in _KINDS:

@@ -1,4 +1,4 @@
-"""The graph of what counts now, made of open candidates: of all of them, or of those around a question."""
+"""Build the current graph from open candidates: all of them, or those that a question needs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
@@ -22,13 +22,13 @@ from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates, 
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns
-from headwater.spark.silver.texts import Reading, read_contribution, read_reported
+from headwater.spark.silver.texts import CachedDecoder, read_output_lineage, read_reported
 
-VOTE_COLUMNS = (*COLUMNS, "columns", "tags", "spellings", "ever_read", "base_us")
-"""Open candidates sorted by output, datasets first: rows without `output_key`."""
+CANDIDATE_COLUMNS = (*COLUMNS, "columns", "tags", "spellings", "ever_read", "base_us")
+"""Columns of candidates and datasets. Rows of datasets have no `output_key` and come first."""
 
-read_tags = Reading(list[str])
-_read_facet = Reading(list[Tag])
+read_tags = CachedDecoder(list[str])
+_read_facet = CachedDecoder(list[Tag])
 
 
 class _CandidateCells(CandidateRow):
@@ -40,17 +40,19 @@ class _CandidateCells(CandidateRow):
 
 
 class SnapshotOfRows(SnapshotOfCandidates):
-    """The graph as it is now, and what is known of its datasets; silver names jobs as people do."""
+    """The current graph, with the columns and tags of its datasets. Jobs have their canonical names."""
 
-    def __init__(self, rules: UserRules, naming: Naming, rows: Iterable[Row] = (), parted: Set[Name] = frozenset()):
-        """Take rows as `take_rows` does; parted: names of which events mention parts."""
+    def __init__(
+        self, rules: UserRules, naming: Naming, rows: Iterable[Row] = (), partitioned_names: Set[Name] = frozenset()
+    ):
+        """Take rows like `add_rows`. partitioned_names: names of datasets that are known to have partitions."""
         super().__init__(naming, partial(remasked, rules), rules)
-        self._parted = parted
+        self._partitioned_names = partitioned_names
         self._declared_as_retired = rules.names.jobs.retired
-        self.take_rows(rows)
+        self.add_rows(rows)
 
-    def take_rows(self, rows: Iterable[Row]) -> None:
-        """Take rows in the columns `VOTE_COLUMNS`, sorted."""
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add rows in the columns `CANDIDATE_COLUMNS`, sorted by output."""
         for output_key, same in groupby((_CandidateCells(*row) for row in rows), key=attrgetter("output_key")):
             if output_key is None:
                 for row in same:
@@ -59,19 +61,19 @@ class SnapshotOfRows(SnapshotOfCandidates):
                 reported = list(same)
                 candidates: dict[JobOutput, list[Candidate[OutputLineage]]] = defaultdict(list)
                 for each in reported:
-                    lineage = read_contribution(each.content)
+                    lineage = read_output_lineage(each.content)
                     if each.application:
                         self.parents[each.run_key] = each.application
                     candidates[each.job_output].append(each.candidate(lineage)._replace(weight=weight_of(lineage)))
                 self.take(self._counted_rewrites(candidates), _FoundRelations(reported))
 
     def retired_jobs(self) -> RetiredJobs:
-        """Return the jobs that are declared as retired; silver does not keep which were deleted."""
+        """Return the jobs that `jobs.yaml` retires. Silver does not store which jobs were deleted."""
         return newest_retirements(declared_until(self._declared_as_retired, self.newest_us))
 
     def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
         output = next(iter(candidates)).output
-        by_parts = output is not None and not self._parted.isdisjoint(self.naming.names_of(output.plain))
+        by_parts = output is not None and not self._partitioned_names.isdisjoint(self.naming.names_of(output.plain))
         return counted_rewrites(candidates, by_parts=by_parts)
 
     def _describe(self, row: _CandidateCells) -> None:
@@ -89,10 +91,10 @@ class SnapshotOfRows(SnapshotOfCandidates):
 
 
 class _FoundRelations:
-    """What silver found that other runs report; see `edge_sets.RelatedRuns`."""
+    """The reports of related runs, as silver stores them; see `edge_sets.RelatedRuns`."""
 
     def __init__(self, rows: Iterable[CandidateRow]):
-        self._told = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}
+        self._reports = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}
 
     def below(self, run_key: str) -> Reported:
         return self._reported(run_key)
@@ -101,8 +103,8 @@ class _FoundRelations:
         return self._reported(execution)
 
     def _reported(self, key: str) -> Reported:
-        told = self._told.get(key)
-        return read_reported(told) if told else _NOTHING
+        text = self._reports.get(key)
+        return read_reported(text) if text else _NO_REPORTS
 
 
-_NOTHING = Reported(frozenset(), frozenset())
+_NO_REPORTS = Reported(frozenset(), frozenset())

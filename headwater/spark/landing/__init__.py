@@ -1,1 +1,1 @@
-"""What landed in storage instead of a receiver, into bronze by Spark: files that grow, Capture, tables."""
+"""Ingest events from storage into bronze with Spark: from event files, Event Hubs Capture and Delta tables."""

@@ -1,4 +1,4 @@
-"""What `headwater spark backfill`, which was before this, has taken of a folder: by the checkpoint that it kept."""
+"""Import the list of files that earlier releases ingested with `headwater spark backfill`, from its checkpoint."""
 
 from urllib.parse import unquote
 
@@ -10,12 +10,15 @@ from headwater.spark.landing.file_ledger import FileLedger
 
 
 def seed(spark: SparkSession, ledger: FileLedger, checkpoint: str) -> None:
-    """Take over, once, the files of all batches that had ended; one that was changed since is read again as a whole."""
+    """Add the files of a checkpoint's completed batches to an empty ledger. Files that changed since are read again.
+
+    checkpoint: folder of Spark's file source. Does nothing if it does not exist or the ledger has entries.
+    """
     ended = StoragePlace(spark, f"{checkpoint}/commits").names()
     if not ended or ledger.last_batch()[0].number:
         return
     newest = max(int(name) for name in ended if name.isdigit())
     entries = spark.read.schema("path string, timestamp long, batchId long").json(f"{checkpoint}/sources/0")
-    taken = entries.where(F.col("path").isNotNull() & (F.col("batchId") <= newest)).dropDuplicates(["path"])
+    ingested = entries.where(F.col("path").isNotNull() & (F.col("batchId") <= newest)).dropDuplicates(["path"])
     path = F.udf(lambda text: unquote(text).replace("file:///", "file:/", 1), "string")
-    ledger.seed(taken.select(path("path").alias("file"), (F.col("timestamp") * 1000).alias("modified_us")))
+    ledger.seed(ingested.select(path("path").alias("file"), (F.col("timestamp") * 1000).alias("modified_us")))

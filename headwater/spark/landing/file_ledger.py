@@ -1,8 +1,8 @@
-"""What was taken of which file: a Delta table beside the lake's layers, to which each batch adds two commits.
+"""Record how far each file has been ingested, in a Delta table outside the layers of the lake.
 
-The first says which parts of which files a batch is to take, and with which numbers, before any of them is read; the
-second, behind the lake's own commits, how far they were taken. An attempt that was cut off between the two is made
-again over the same bytes, and gives each record the number that it had.
+Each batch makes two commits. The first, before any file is read, contains the parts of files that the batch reads and
+the sequence numbers of their records. The second, after the commits to bronze, contains the position reached in each
+file. If a batch is interrupted between them, it is repeated with the same bytes and the same sequence numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.intake.files.file_forms import FilePlace
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, VACUUM_EVERY, compact_table, vacuum_table
 from headwater.spark.delta.spark_delta import TableFolder
-from headwater.spark.landing.landed_part import FilePart, Taken
+from headwater.spark.landing.landed_part import FilePart, FilePosition
 from headwater.tables import Table
 
 LANDED_FILES = Table(
@@ -38,14 +38,14 @@ LANDED_FILES = Table(
         "whole": "boolean",
     },
 )
-"""Here, not beside bronze: no row of silver or gold follows from it, so it is no part of the rules' version."""
+"""Not declared in `tables`, because silver and gold do not depend on it and need no rebuild if its columns change."""
 
-_SAID = [name for name in LANDED_FILES.columns if name != "file"]
+_STATE_COLUMNS = [name for name in LANDED_FILES.columns if name != "file"]
 
 
 @dataclass(frozen=True)
 class FileBatch:
-    """Some parts; lengths: of each file as it was listed."""
+    """A numbered batch of file parts. lengths: bytes of each file when it was listed."""
 
     number: int
     parts: Sequence[FilePart]
@@ -53,7 +53,7 @@ class FileBatch:
 
 
 class FileLedger:
-    """The ledger of one log; `root` is its folder."""
+    """The ledger of one log in the folder or URI `root`. Its `epoch` is the id of the Delta table."""
 
     def __init__(self, spark: SparkSession, root: str):
         """Create the table if it is missing."""
@@ -63,11 +63,11 @@ class FileLedger:
 
     def newest(self) -> DataFrame:
         """Return the newest entry of each file."""
-        said = F.max_by(F.struct(*_SAID), F.struct("batch", "taken")).alias("said")
-        return self._folder.read(LANDED_FILES).groupBy("file").agg(said).select("file", "said.*")
+        newest = F.max_by(F.struct(*_STATE_COLUMNS), F.struct("batch", "taken")).alias("newest")
+        return self._folder.read(LANDED_FILES).groupBy("file").agg(newest).select("file", "newest.*")
 
     def last_batch(self) -> tuple[FileBatch, bool]:
-        """Return the newest batch, and whether it was taken; number 0 before the first."""
+        """Return the newest batch and whether it is complete. The batch has number 0 if the ledger is empty."""
         rows = self._folder.read(LANDED_FILES)
         number = rows.agg(F.coalesce(F.max("batch"), F.lit(0))).collect()[0][0]
         found = rows.where((F.col("batch") == number) & F.col("first").isNotNull()).collect() if number else []
@@ -76,7 +76,7 @@ class FileLedger:
         return batch, len(planned) < len(found) or not planned
 
     def seed(self, files: DataFrame) -> None:
-        """Note files (`file`, `modified_us`) as taken whole before the first batch; once."""
+        """Record files (`file`, `modified_us`) as completely ingested by batch 1. Call it only for an empty ledger."""
         known = {
             "taken": True,
             "whole": True,
@@ -87,16 +87,22 @@ class FileLedger:
             "form": "",
             "mark": "",
         }
-        rest = {name: known.get(name) for name in _SAID if name != "modified_us"}
+        rest = {name: known.get(name) for name in _STATE_COLUMNS if name != "modified_us"}
         self._folder.append(LANDED_FILES, files.withColumns({name: F.lit(value) for name, value in rest.items()}))
 
     def plan(self, batch: FileBatch) -> None:
-        """Say what a batch takes, before it is taken."""
+        """Record the parts of a batch before it is read."""
         self._append(_row(batch, part, part.before, taken=False) for part in batch.parts)
 
-    def take(self, batch: FileBatch, taken: Mapping[str, Taken]) -> None:
-        """Say how far files of a batch were taken; those that have vanished meanwhile are not among them."""
-        self._append(_row(batch, part, taken[part.file], taken=True) for part in batch.parts if part.file in taken)
+    def complete(self, batch: FileBatch, positions: Mapping[str, FilePosition]) -> None:
+        """Record the position reached in each file of a batch.
+
+        `positions` lacks files that were deleted in the meantime. Every few batches, this also compacts and vacuums the
+        table.
+        """
+        self._append(
+            _row(batch, part, positions[part.file], taken=True) for part in batch.parts if part.file in positions
+        )
         if batch.number % COMPACT_EVERY == 0:
             compact_table(self._folder, LANDED_FILES)
         if batch.number % VACUUM_EVERY == 0:
@@ -106,7 +112,7 @@ class FileLedger:
         self._folder.append(LANDED_FILES, self._folder.rows(LANDED_FILES, list(rows)).coalesce(1))
 
 
-def _row(batch: FileBatch, part: FilePart, state: Taken, *, taken: bool) -> tuple[Any, ...]:
+def _row(batch: FileBatch, part: FilePart, state: FilePosition, *, taken: bool) -> tuple[Any, ...]:
     where = (part.file, batch.lengths[part.file], part.modified_us, part.end, part.first, part.offset, part.settled)
     return (batch.number, taken, *where, *state.place, state.mark, state.whole)
 
@@ -115,6 +121,6 @@ def _part(row: Any) -> FilePart:
     return FilePart(row.file, state_of(row), row.end, row.first, row.modified_us, row.offset, row.settled)
 
 
-def state_of(row: Any) -> Taken:
-    """Return how far a file is taken, by a row of the ledger."""
-    return Taken(FilePlace(row.form, row.position, row.line), row.mark, row.whole)
+def state_of(row: Any) -> FilePosition:
+    """Return the position in a file from a row of the ledger."""
+    return FilePosition(FilePlace(row.form, row.position, row.line), row.mark, row.whole)

@@ -1,4 +1,4 @@
-"""Single files by Spark's own storage layer, whichever that is: heads, ranges, deletions. None of it is a Spark job."""
+"""Read, copy and delete single files through Hadoop's file systems, without Spark jobs."""
 
 from typing import Any
 from uuid import uuid4
@@ -9,26 +9,25 @@ from pyspark.sql import SparkSession
 from headwater.common.failpoints import reach
 
 _RENAMED = ("file", "hdfs")
-"""Where a rename is one step that keeps a file's time; elsewhere it is a copy, or not known to."""
+"""URI schemes whose rename is atomic and keeps the modification time. Elsewhere it may be a copy."""
 
 
 class HadoopFiles:
-    """Files by their whole paths, as Spark lists them."""
+    """Files of any storage that Spark can access, by their full paths."""
 
     def __init__(self, spark: SparkSession):
-        """Touch nothing yet."""
         context: Any = spark.sparkContext
         self._hadoop = context._jvm.org.apache.hadoop
         self._io = context._jvm.org.apache.commons.io
         self._conf = context._jsc.hadoopConfiguration()
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file is there."""
+        """Return whether a file exists."""
         place, system = self._at(path)
         return bool(system.exists(place))
 
     def read(self, path: str, begin: int, end: int) -> bytes:
-        """Return some bytes of a file, fewer where it has no more; none of one that is gone."""
+        """Return the bytes from `begin` to `end` (exclusive), as far as the file exists and has so many."""
         try:
             place, system = self._at(path)
             file = system.open(place)
@@ -43,7 +42,7 @@ class HadoopFiles:
             return b""
 
     def copy(self, path: str, begin: int, end: int, to: str) -> None:
-        """Copy a range of a file, without the bytes passing through Python."""
+        """Copy the bytes from `begin` to `end` (exclusive) to another file, within the JVM."""
         place, system = self._at(path)
         target, store = self._at(to)
         file = system.open(place)
@@ -58,15 +57,15 @@ class HadoopFiles:
             file.close()
 
     def qualified(self, path: str) -> str:
-        """Return a path as Spark lists it."""
+        """Return the full URI of a path, in the form in which Spark lists it."""
         place, system = self._at(path)
         return str(system.makeQualified(place).toString())
 
     def delete(self, path: str, length: int, modified_us: int) -> bool:
-        """Delete a file that has not changed since the listing. Return whether it was deleted.
+        """Delete a file unless it has changed since it was listed. Return whether it was deleted.
 
-        On a disk and HDFS it is renamed first and looked at once more: a writer that comes meanwhile makes another one.
-        Of a deletion that was killed `….deleting` is left, a file like any other.
+        On a disk and on HDFS, the file is renamed and checked again before it is deleted, so a concurrent writer
+        creates a new file. If the process is killed in between, the content remains under a name `….deleting`.
         """
         place, system = self._at(path)
         if not self._is_still(system, place, length, modified_us):
@@ -74,17 +73,17 @@ class HadoopFiles:
         reach("deletion.looked")
         if system.getUri().getScheme() not in _RENAMED:
             return bool(system.delete(place, False))
-        going = self._hadoop.fs.Path(place.getParent(), f"{uuid4()}.deleting")
+        renamed = self._hadoop.fs.Path(place.getParent(), f"{uuid4()}.deleting")
         try:
-            if not system.rename(place, going):
+            if not system.rename(place, renamed):
                 return False
         except Py4JJavaError as error:
             return _gone(error)
         reach("deletion.renamed")
-        if self._is_still(system, going, length, modified_us):
-            return bool(system.delete(going, False))
+        if self._is_still(system, renamed, length, modified_us):
+            return bool(system.delete(renamed, False))
         if not system.exists(place):
-            system.rename(going, place)
+            system.rename(renamed, place)
         return False
 
     def _is_still(self, system: Any, place: Any, length: int, modified_us: int) -> bool:
@@ -103,7 +102,7 @@ class HadoopFiles:
 
 
 def _gone(error: Py4JJavaError) -> bool:
-    """Return false for a file that is not there; raise anything else."""
+    """Return false if the error is a missing file; otherwise raise it."""
     if "FileNotFound" not in str(error):
         raise error
     return False

@@ -1,4 +1,4 @@
-"""The kinds of sources in storage, and how each is read into bronze. Commands and the notebook use this table."""
+"""The kinds of sources in storage and the function that ingests each. Commands and the notebook `Ingest` use it."""
 
 import re
 import time
@@ -17,18 +17,20 @@ from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.landing.landed_files import LandedFiles
 from headwater.spark.landing.landed_streams import PLUGIN, LandedStream, Stream, capture, json_table, plugin_table
 from headwater.spark.landing.plugin_leftovers import FOLDER, commit_leftovers, leftover_batches
-from headwater.spark.one_pass import alone
+from headwater.spark.one_pass import hold_lake_lock
 
 BODY_COLUMNS = ("value", "body", "event")
-"""Looked for, in this order, in a table that has several columns of text or bytes."""
+"""Default columns with the events, in this order, if a table has several columns of text or bytes."""
 
 
 @dataclass(frozen=True)
 class Landing:
-    """What to take in: a folder, a file or a table that Spark reads, and the name of the log that it makes up.
+    """A source in storage to ingest.
 
-    kind: one of KINDS, found out where it is None; column: of a table of JSON; since_us: only files written to since;
-    keep_s: files that were not written to for so long are deleted once they are taken; claims: as of a stream.
+    place: folder, file or table that Spark can read; name: name of the log that its events get; kind: a key of `KINDS`,
+    None to detect it; column: the column with the events in a table of JSON; since_us: only files written at or after
+    this time; keep_s: delete ingested files that were last written so many seconds ago, None to keep them; claims:
+    folder or URI of large bodies.
     """
 
     place: str
@@ -40,48 +42,55 @@ class Landing:
     claims: str | None = None
 
 
-Seen = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 
-def take_in(spark: SparkSession, lake: str, landing: Landing, seen: Seen = lambda _: None) -> dict[str, Any]:
-    """Take what was not taken before, in the session that is there; an event that the lake holds becomes a duplicate.
+def ingest_source(
+    spark: SparkSession, lake: str, landing: Landing, on_progress: OnProgress = lambda _: None
+) -> dict[str, Any]:
+    """Ingest the new records of a source into bronze. Events that the lake already contains become duplicates.
 
-    seen: told after each batch how far it is. Returns `log`, what was taken, and `records_in_lake` of this log. Raises
-    WrongSetting; else Retry: run it again.
+    on_progress: called with a line of text that reports the progress after each batch. Returns `log`, the counts of
+    this run and `records_in_lake`, the number of stored records of the log. Raises WrongSetting if the source does not
+    fit its options or the lake has no bronze, and Retry if the ingest fails or another one is running.
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]+", landing.name):
         raise WrongSetting(
-            f"{landing.name!r} is not a valid name of a log. Use letters, digits, dots, dashes and underscores."
+            f"{landing.name!r} is not a valid name of a log. Use only letters, digits, dots, dashes and underscores."
         )
     bronze = SparkBronze(spark, f"{lake}/bronze")
     if not bronze.exists():
         raise WrongSetting(
-            f"No bronze in {lake}. Start `headwater up` or `headwater spark stream` once, or check --data."
+            f"{lake} has no bronze tables. Start `headwater up` or `headwater spark stream` once, or check the path."
         )
     try:
-        with alone(spark, lake, "ingest/_lock"):
-            take = KINDS[_checked(spark, landing)]
-            outcome = take(spark, lake, landing, seen)
-            return {"log": landing.name, **outcome, "records_in_lake": bronze.keep_books(landing.name, _now_us())}
+        with hold_lake_lock(spark, lake, "ingest/_lock"):
+            ingest = KINDS[_checked(spark, landing)]
+            outcome = ingest(spark, lake, landing, on_progress)
+            return {
+                "log": landing.name,
+                **outcome,
+                "records_in_lake": bronze.save_record_count(landing.name, _now_us()),
+            }
     except (PySparkException, Py4JJavaError) as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise LakeUnavailable(f"The ingest has ended: {reason}. Run it again.") from error
+        raise LakeUnavailable(f"The ingest failed: {reason}. Run it again.") from error
 
 
 def _checked(spark: SparkSession, landing: Landing) -> str:
-    """Return the kind of a landing; raises WrongSetting for one that does not fit the rest."""
+    """Return the kind of a source. Raises WrongSetting if it does not fit the place or the options."""
     kind = landing.kind or _found_kind(spark, landing.place)
     if kind not in KINDS:
-        raise WrongSetting(f"No format {kind!r}. Formats: {', '.join(KINDS)}.")
+        raise WrongSetting(f"Unknown format {kind!r}. Formats: {', '.join(KINDS)}.")
     is_table = DeltaTable.isDeltaTable(spark, landing.place)
     if kind in ("plugin", "table") and not is_table and not (kind == "plugin" and _has_leftovers(spark, landing.place)):
-        raise WrongSetting(f"No Delta table in {landing.place}. Name its folder, or leave --format out for files.")
+        raise WrongSetting(f"No Delta table in {landing.place}. Use the table's folder, or omit --format for files.")
     if kind != "table" and landing.column:
-        raise WrongSetting(f"--column is for a table of JSON; {landing.place} is read as {kind}. Leave it out.")
+        raise WrongSetting(f"--column is for a table of JSON, but {landing.place} is read as {kind}. Omit --column.")
     if kind != "ndjson" and (landing.since_us, landing.keep_s) != (0, None):
         raise WrongSetting(
-            f"--since and --keep are for files of events; {landing.place} is read as {kind}. Leave them out: a table "
-            "is cleared by DELETE and VACUUM, a container of Capture by its lifecycle rule."
+            f"--since and --keep are for files of events, but {landing.place} is read as {kind}. Omit them. To delete "
+            "old data, use DELETE and VACUUM for a table, or a lifecycle rule for a container of Capture."
         )
     return kind
 
@@ -92,38 +101,44 @@ def _found_kind(spark: SparkSession, place: str) -> str:
     return "plugin" if set(PLUGIN) <= set(spark.read.format("delta").load(place).columns) else "table"
 
 
-def _files(spark: SparkSession, lake: str, landing: Landing, seen: Seen) -> dict[str, Any]:
+def _files(spark: SparkSession, lake: str, landing: Landing, on_progress: OnProgress) -> dict[str, Any]:
     files = LandedFiles(spark, lake, landing.name, landing.place)
 
-    def told(count: int, size: int, files: int, all_bytes: int) -> None:
-        seen(f"{count:,} of {files:,} files, {size >> 20:,} of {all_bytes >> 20:,} MiB")
+    def report(count: int, size: int, files: int, all_bytes: int) -> None:
+        on_progress(f"{count:,} of {files:,} files, {size >> 20:,} of {all_bytes >> 20:,} MiB")
 
-    outcome = files.take(landing.since_us, told)
+    outcome = files.ingest(landing.since_us, report)
     return outcome if landing.keep_s is None else outcome | {"deleted": files.delete(landing.keep_s)}
 
 
 def _stream(
-    read: Callable[[Landing, SparkSession], Any], spark: SparkSession, lake: str, landing: Landing, seen: Seen
+    read: Callable[[Landing, SparkSession], Any],
+    spark: SparkSession,
+    lake: str,
+    landing: Landing,
+    on_progress: OnProgress,
 ) -> dict[str, Any]:
     stream = Stream(landing.name, partial(read, landing), landing.kind != "capture", landing.claims)
-    return LandedStream(spark, lake, stream).take(lambda count: seen(f"{count:,} records"))
+    return LandedStream(spark, lake, stream).ingest(lambda count: on_progress(f"{count:,} records"))
 
 
 def _has_leftovers(spark: SparkSession, place: str) -> bool:
-    """Tell whether sessions of the plugin left something here, even before the first flush made the table."""
+    """Return whether the plugin has left files. They may exist before the first flush creates the table."""
     return bool(leftover_batches(spark, place))
 
 
-def _plugin(spark: SparkSession, lake: str, landing: Landing, seen: Seen) -> dict[str, Any]:
-    """Take the plugin's table and what sessions left beside it; `left`: files that may not be moved into the table."""
+def _plugin(spark: SparkSession, lake: str, landing: Landing, on_progress: OnProgress) -> dict[str, Any]:
+    """Ingest the plugin's table after moving leftover files into it. `left` counts files that could not be moved."""
     try:
         commit_leftovers(spark, landing.place)
     except (PySparkException, Py4JJavaError) as error:
         if not DeltaTable.isDeltaTable(spark, landing.place):
             raise
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        seen(f"What sessions left in {landing.place}/{FOLDER} is NOT taken: the table cannot be written: {reason}")
-    outcome = _stream(lambda landing, spark: plugin_table(landing.place, spark), spark, lake, landing, seen)
+        on_progress(
+            f"The files in {landing.place}/{FOLDER} are NOT ingested, because the table cannot be written: {reason}"
+        )
+    outcome = _stream(lambda landing, spark: plugin_table(landing.place, spark), spark, lake, landing, on_progress)
     return outcome | {"left": len(leftover_batches(spark, landing.place))}
 
 
@@ -133,8 +148,11 @@ def _json_table(landing: Landing, spark: SparkSession) -> Any:
     wanted = [landing.column] if landing.column else [*fitting] if len(fitting) == 1 else [*BODY_COLUMNS]
     column = next((name for name in wanted if name in fitting), None)
     if column is None:
-        has = ", ".join(fitting) or "none of text or bytes"
-        raise WrongSetting(f"Which column of {landing.place} has the events? It has {has}. Name one with --column.")
+        has = ", ".join(fitting) or "none"
+        raise WrongSetting(
+            f"Cannot detect the column of {landing.place} that contains the events. Set it with --column. "
+            f"Columns of text or bytes: {has}."
+        )
     return json_table(landing.place, column, spark)
 
 
@@ -142,10 +160,14 @@ def _now_us() -> int:
     return time.time_ns() // 1000
 
 
-KINDS: Mapping[str, Callable[[SparkSession, str, Landing, Seen], dict[str, Any]]] = {
+KINDS: Mapping[str, Callable[[SparkSession, str, Landing, OnProgress], dict[str, Any]]] = {
     "ndjson": _files,
     "capture": partial(_stream, lambda landing, spark: capture(landing.place, spark)),
     "plugin": _plugin,
     "table": partial(_stream, _json_table),
 }
-"""ndjson: files of events in any form; capture: Event Hubs Capture; plugin: the Spark plugin's table; table: JSON."""
+"""Functions that ingest each kind of source.
+
+ndjson: files of events in any supported format; capture: Event Hubs Capture; plugin: the Spark plugin's table; table: a
+Delta table with a column of JSON.
+"""

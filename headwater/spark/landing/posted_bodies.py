@@ -17,7 +17,10 @@ _CHUNK = 512
 
 
 def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Take batches of RECORD whose bodies are as posted, give a row for each event; what cannot be read stays one."""
+    """Convert batches of `RECORD` with posted bodies to batches with one event per row.
+
+    A body that cannot be read remains one row.
+    """
     for batch in batches:
         bodies = [list(texts_of(body)) for body in batch.column("body").to_pylist()]
         rows = pa.array([row for row, texts in enumerate(bodies) for _ in texts], pa.int64())
@@ -28,7 +31,7 @@ def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def texts_of(body: bytes) -> Iterator[bytes]:
-    """Yield the events of one body; a body that is damaged is one event, and will be rejected."""
+    """Yield the events of one body. A damaged body is yielded as one event, which the ingest then rejects."""
     text = _inflated(body).strip()
     if text.startswith(b"["):
         try:

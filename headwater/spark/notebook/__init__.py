@@ -1,1 +1,1 @@
-"""What people ask of silver and gold in a notebook, and plots of the answers."""
+"""Answer questions from silver and gold in a notebook, and plot the answers."""

@@ -1,4 +1,4 @@
-"""Silver and gold for questions: the generation in force, each table in one version, names looked up once."""
+"""Read silver and gold for questions: the current generation, and each table in one version."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -13,30 +13,30 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.snapshot import names_shown
-from headwater.spark.delta.spark_delta import TableFolder, keep
-from headwater.spark.gold.gold_answers import counting
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
-from headwater.spark.layer_generations import generation, in_force
+from headwater.spark.gold.snapshot_rows import sorted_rows
+from headwater.spark.layer_generations import current_row, generation
 from headwater.spark.layer_positions import read_position
-from headwater.spark.silver.silver_names import LearntNames
+from headwater.spark.silver.silver_names import BatchNaming
+from headwater.spark.silver.state import newest_rows
 from headwater.tables import BINDINGS, DATASETS, EDGE_SETS, POSITIONS, STATE, Table
 
 COUNTS = "part = 'open' AND current"
-"""Rows of `column_edges` and `table_edges` that count now."""
+"""SQL condition for the rows of `column_edges` and `table_edges` that count now."""
 
 READ = ["read_namespace", "read_name"]
 OUTPUT = ["dataset_namespace", "dataset_name"]
-"""Columns of `Layers.feeds`."""
+"""`READ` and `OUTPUT` are columns of `Layers.feeds`."""
 
 _JOBS = "STRUCT<jobs: ARRAY<ARRAY<STRING>>>"
 _READS = "STRUCT<tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
 
 
 class Layers:
-    """Silver and gold as they were when this was made."""
+    """The tables of silver and gold, each in the version of its first use."""
 
     def __init__(self, silver: TableFolder, gold: TableFolder):
-        """Read nothing yet."""
         self.folders = {"silver": silver, "gold": gold}
         self.spark = silver.spark
         self._frames: dict[str, DataFrame] = {}
@@ -51,58 +51,58 @@ class Layers:
 
     @cached_property
     def candidates(self) -> DataFrame:
-        """What may count now."""
+        """The open candidates."""
         silver = self.folders["silver"]
         if silver.exists(STATE):
-            return self.silver(STATE).where("part = 'vote'")
+            return newest_rows(self.silver(STATE), EDGE_SETS)
         return self.silver(EDGE_SETS).where("part = 'open' AND NOT retracted")  # of a release without `state`
 
     @cached_property
     def positions(self) -> DataFrame:
-        """How far these are, in the columns of `POSITIONS`."""
+        """The position of the layers, in the columns of `POSITIONS`."""
         if self.folders["silver"].exists(STATE):
-            return self.silver(STATE).where("part = 'position'").select(*POSITIONS.columns)
+            return newest_rows(self.silver(STATE), POSITIONS)
         return self.silver(POSITIONS)
 
     @cached_property
     def naming(self) -> Naming:
-        """What names mean."""
-        return LearntNames(self.silver(BINDINGS).collect()).naming
+        """The meanings of names, from the bindings in silver."""
+        return BatchNaming(self.silver(BINDINGS).collect()).naming
 
     @cached_property
     def rules(self) -> UserRules:
-        """What silver's rules declare of steps that mask."""
+        """The masking rules with which silver was built."""
         return UserRules(masking=read_position(self.positions.collect()).masking)
 
     @cached_property
     def feeds(self) -> DataFrame:
-        """Return (`output_key`, `OUTPUT`, `READ`) of all tables that count now, whatever their generation."""
+        """Rows (`output_key`, `OUTPUT`, `READ`): the outputs of open candidates and the datasets that they read."""
         return self._feeds(self.candidates)
 
     @staticmethod
     def _feeds(candidates: DataFrame) -> DataFrame:
-        said = candidates.select("output_key", *OUTPUT, F.from_json("content", _READS).alias("said"))
-        read = said.select(
-            "output_key", *OUTPUT, F.explode_outer(F.expr("concat(said.tables, said.also_read)")).alias("of")
+        decoded = candidates.select("output_key", *OUTPUT, F.from_json("content", _READS).alias("lineage"))
+        read = decoded.select(
+            "output_key", *OUTPUT, F.explode_outer(F.expr("concat(lineage.tables, lineage.also_read)")).alias("of")
         )
-        return keep(
+        return checkpoint(
             read.select(
                 "output_key", *OUTPUT, F.expr("of[0]").alias(READ[0]), F.expr("of[1]").alias(READ[1])
             ).distinct()
         )
 
     @cached_property
-    def fed_by_jobs(self) -> Mapping[str, frozenset[Name]]:
-        """Return by output key the jobs, as sent, that lineage names as sources; a few, if any."""
+    def source_jobs(self) -> Mapping[str, frozenset[Name]]:
+        """The jobs that lineage names as sources, by output key. They have their names from events, and are few."""
         named = self.candidates.where(F.col("content").contains('"jobs":[['))
-        rows = named.select("output_key", F.from_json("content", _JOBS).alias("said")).distinct().collect()
+        rows = named.select("output_key", F.from_json("content", _JOBS).alias("lineage")).distinct().collect()
         found: dict[str, frozenset[Name]] = {}
-        for key, said in rows:
-            found[key] = found.get(key, frozenset()).union(Name(*job[:2]) for job in said.jobs or ())
+        for key, lineage in rows:
+            found[key] = found.get(key, frozenset()).union(Name(*job[:2]) for job in lineage.jobs or ())
         return found
 
     def outputs_of_jobs(self, jobs: Iterable[Name]) -> set[str]:
-        """Return the output keys of jobs, by their keys."""
+        """Return the output keys of jobs. jobs: keys of jobs, as `job_key` returns them."""
         places = self.spark.createDataFrame(
             sorted({job.parts for job in jobs}), "job_namespace string, job_name string"
         )
@@ -111,7 +111,7 @@ class Layers:
 
     @cached_property
     def datasets(self) -> frozenset[Name]:
-        """Every dataset that a schema or an edge is known of, whatever its generation."""
+        """All datasets with a known schema or edge."""
         described = self.silver(DATASETS).where("columns IS NOT NULL")
         known = described.select(*OUTPUT, F.expr("coalesce(generation, '')")).collect()
         feeds = self._feeds(self.candidates.where(F.col("layer") != ATTEMPTED))
@@ -120,12 +120,12 @@ class Layers:
         return frozenset(shown.union(Name(*row) for row in edges if row[0] is not None))
 
     def shown_columns(self, datasets: Iterable[Name]) -> Mapping[Name, Columns]:
-        """Return the columns of datasets by their newest generations that say so."""
+        """Return the columns of datasets, from their newest generations with a schema."""
         names = {found.plain for name in datasets for found in (name, *self.naming.generations.meanings(name))}
         wanted = self.spark.createDataFrame(
             sorted(name.parts for name in names), "dataset_namespace string, dataset_name string"
         )
-        rows = counting(self.candidates.limit(0), self.silver(DATASETS).join(F.broadcast(wanted), OUTPUT))
+        rows = sorted_rows(self.candidates.limit(0), self.silver(DATASETS).join(F.broadcast(wanted), OUTPUT))
         now = SnapshotOfRows(self.rules, self.naming, (tuple(row) for row in rows.collect()))
         return {name: now.shown_columns(name) for name in datasets}
 
@@ -137,11 +137,11 @@ class Layers:
 
 
 def open_layers(spark: SparkSession, lake: str) -> Layers:
-    """Open gold of a lake and the silver that it was made from; raises WrongSetting where there is none."""
-    found = in_force(spark, lake, "gold")
+    """Open the current gold of a lake and the silver that it was made from. Raises WrongSetting if there is none."""
+    found = current_row(spark, lake, "gold")
     if found is None:
         raise WrongSetting(
-            f"There is no silver and gold in {lake}. Run the notebook Refresh, or `headwater spark refresh`."
+            f"There are no tables of silver and gold in {lake}. Run the notebook Refresh, or `headwater spark refresh`."
         )
-    made_from = found.rules_hash.rpartition("/")[2]  # silver may have gone over to other rules already
+    made_from = found.rules_hash.rpartition("/")[2]  # silver may already use other rules
     return Layers(generation(spark, lake, "silver", made_from), generation(spark, lake, "gold", found.generation))

@@ -1,4 +1,4 @@
-"""The five questions, asked of gold in a notebook: pandas frames of at most `limit` rows, made for `display`."""
+"""Answer the five questions from gold in a notebook, as pandas frames of at most `limit` rows for `display`."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,26 +21,29 @@ from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.questions.surface import find_surface
 from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
+from headwater.spark.layer_positions import read_position
 from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
 from headwater.spark.notebook.snapshot_around import SnapshotAround
-from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS
+from headwater.tables import COLUMN_EDGES, EDGE_RUNS, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS, without
 
 DEPTH = 25
-"""Of a walk unless asked otherwise: each step is a Spark job."""
+"""Default depth of a walk. Each step is a Spark job."""
 
 _SHOWN = 20
 _FARTHEST = 1_000
-"""Steps of a surface, which ends where the lineage does."""
+"""Maximum number of steps of a surface. It is high, because a surface ends only where lineage ends."""
 _ENDS = ["source_namespace", "source_dataset", "source_column", "target_namespace", "target_dataset", "target_column"]
+_VERDICT_KEY = ["namespace", "dataset", "column"]
+_SHOWN_OF = without(UNUSED_COLUMNS, "bucket", "group_keys", "valid_from", "valid_to", "rules_hash")
 _DATASETS = [name for name in _ENDS if not name.endswith("_column")]
 
 
 class Reached(NamedTuple):
-    """What a column reaches, or is reached by.
+    """The columns that depend on a column, or that it comes from.
 
-    asked: namespace, dataset, column; columns: one row a column, nearest first, with the step that led there (`via_…`);
-    stops: datasets at which lineage stops because jobs name no columns, no input or no output (`reason`);
-    truncated: there is more than was asked.
+    asked: namespace, dataset and column of the question. columns: one row for each column, nearest first, with the last
+    step to it (`via_…`). stops: datasets at which lineage stops, because jobs report no columns, no input or no output
+    (`reason`). truncated: the limits of the question cut off some columns.
     """
 
     asked: tuple[str, str, str | None]
@@ -50,22 +53,23 @@ class Reached(NamedTuple):
 
 
 class Questions:
-    """Questions to silver and gold as they are when this is made; another generation needs another one."""
+    """Answers questions from the current generation of silver and gold. After a rebuild, create a new object."""
 
     def __init__(self, spark: SparkSession, lake: str, rules: UserRules | None = None):
-        """Open a lake; rules: whose names silver was built by. Raises WrongSetting where there is no gold."""
+        """Open a lake. rules: the rules with which silver was built. Raises WrongSetting if there is no gold."""
         self._layers = open_layers(spark, lake)
         self._rules = replace(self._layers.rules, names=(rules or UserRules()).names)
 
     def impact(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
-        """Return the columns that a column, or a whole dataset, ends up in; `how` as in `upstream`."""
+        """Return the columns that depend on a column or on a whole dataset. how: as in `upstream`."""
         return self._reach({"dataset": dataset, "column": column, **how}, forward=True)
 
     def upstream(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
-        """Return the columns that a column, or a whole dataset, is made of.
+        """Return the columns that a column or a whole dataset comes from.
 
-        how: the other parameters of the question, as over HTTP: namespace, mode, depth (25 here), limit, roots.
-        `masked_on_the_way`: every way up to `depth` long has a step that masks. Raises NotKnown, naming what is near.
+        how: the other parameters of the question, as over HTTP: namespace, mode, depth (default 25), limit, roots.
+        `masked_on_the_way`: every path of at most `depth` steps has a step that masks. Raises NotKnown, with similar
+        names.
         """
         return self._reach({"dataset": dataset, "column": column, **how}, forward=False)
 
@@ -73,17 +77,17 @@ class Questions:
         self, tag: str = "pii", limit: int = MAX_LIMIT, *, dataset: str | None = None, column: str | None = None,
         namespace: str | None = None,
     ) -> pd.DataFrame:  # fmt: skip
-        """Return where columns with a tag end up, worst first: `exposure` exposed, once_exposed, unknown or masked.
+        """Return the columns that may contain values of tagged columns, the worst `exposure` first.
 
-        `tagged`: the column has the tag itself. `exposed_until`: rows that were written in the clear up to then may
-        still be there. `earlier`: only earlier writes lead there.
-        With `dataset` and `column` where that column ends up, whatever its tags. `without_surface` says what an empty
-        answer means. Raises NotKnown, naming what is near.
+        `exposure` is exposed, once_exposed, unknown or masked. `tagged`: the column itself has the tag.
+        `exposed_until`: rows that were written unmasked up to this time may still exist. `earlier`: only earlier writes
+        lead to the column. With `dataset` and `column`, the answer is about the values of that column, with or without
+        tags. `without_surface` explains an empty answer. Raises NotKnown, with similar names.
         """
         if dataset:
             return self._surface_of(Subject(namespace or None, dataset, column or None), read_as(Limit, "limit", limit))
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
-        if "tagged" not in found.columns:  # gold of an older release, in force until the next refresh
+        if "tagged" not in found.columns:  # gold of an older release, until the next refresh
             found = found.withColumn("tagged", F.lit(False))
         worst = F.expr(f"array_position(array({', '.join(map(repr, _WORST_FIRST))}), exposure)")
         rows = found.orderBy(worst, F.desc("tagged"), "namespace", "dataset", "column").limit(
@@ -94,14 +98,14 @@ class Questions:
         )
 
     def without_surface(self, tag: str = "pii", dataset: str | None = None, column: str | None = None) -> str:
-        """Say what an empty answer of `surface` means: not that nothing is exposed."""
+        """Explain an empty answer of `surface`. It does not prove that all values are masked."""
         if dataset:
             return f"No value of {column or 'any column'} in {dataset} is known to reach another column."
         known = self._layers.gold(MASKING_SURFACE).select("tag").distinct().orderBy("tag").limit(_SHOWN).collect()
         return (
-            f"There is no answer for the tag {tag!r}: no column has it, or no value of its columns is known to reach "
-            "another column. This does not show that nothing is exposed. "
-            f"Tags with an answer: {', '.join(row.tag for row in known) or 'none'}. Tag columns in `tags.yaml` or with "
+            f"There are no results for the tag {tag!r}: no column has it, or no value of its columns is known to reach "
+            "another column. Where lineage is missing, values may be exposed all the same. "
+            f"Tags with results: {', '.join(row.tag for row in known) or 'none'}. Tag columns in `tags.yaml` or with "
             "the facet `tags`, refresh, and ask again."
         )
 
@@ -121,10 +125,11 @@ class Questions:
         return rows.iloc[order[:limit]].reset_index(drop=True)
 
     def unused(self, dataset: str | None = None, namespace: str | None = None, limit: int = MAX_LIMIT) -> pd.DataFrame:
-        """Return the `verdict` of each column, of one dataset or of all: used, unused, or unknown where none can tell.
+        """Return the `verdict` of each column of one dataset or of all: used, unused, or unknown if neither is proven.
 
-        `reason` says why; `readers` and `consumers` are JSON lists. `earlier`: no newest execution uses the column, but
-        one within the last 92 days did. `last_used`: when a run last did, as of the last change of lineage.
+        `reason` explains the verdict; `readers` and `consumers` are JSON lists. `earlier`: no newest execution uses the
+        column, but an execution in the last 92 days did. `last_used`: when a run last used the column. The 92 days end
+        at the newest event.
         """
         found = self._layers.gold(UNUSED_COLUMNS)
         if dataset:
@@ -132,21 +137,43 @@ class Questions:
                 SnapshotAround(self._layers, self._rules), self._rules.names, Subject(namespace, dataset)
             )
             found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
-        rows = found.orderBy("namespace", "dataset", "column").limit(read_as(Limit, "limit", limit))
+        if "valid_to" in found.columns:  # gold of older releases has no such column
+            found = self._current_verdicts(found)
+        rows = found.orderBy(*_VERDICT_KEY).limit(read_as(Limit, "limit", limit))
+        if "group_keys" in found.columns:
+            rows = self._with_recurring(rows).orderBy(*_VERDICT_KEY)
         return _pandas(
-            rows.select(*(name for name in UNUSED_COLUMNS.columns if name != "rules_hash" and name in found.columns))
+            rows.select(*(name for name in UNUSED_COLUMNS.columns if name in _SHOWN_OF and name in rows.columns))
+        )
+
+    def _current_verdicts(self, verdicts: DataFrame) -> DataFrame:
+        """Return the verdicts of the window that ends at the newest event."""
+        newest_us = read_position(self._layers.positions.collect()).newest_us
+        if newest_us is None:
+            return verdicts
+        at = F.timestamp_micros(F.lit(newest_us))
+        has_begun = F.col("valid_from").isNull() | (F.col("valid_from") <= at)
+        return verdicts.where(has_begun & (F.col("valid_to").isNull() | (F.col("valid_to") > at)))
+
+    def _with_recurring(self, rows: DataFrame) -> DataFrame:
+        """Include recurring runs in the `last_used` of verdicts."""
+        keys = rows.select(*_VERDICT_KEY, F.explode(F.from_json("group_keys", "ARRAY<STRING>")).alias("group_key"))
+        runs = self._layers.gold(EDGE_RUNS).select("group_key", "last_seen")
+        recurring = keys.join(runs, "group_key").groupBy(*_VERDICT_KEY).agg(F.max("last_seen").alias("last_recurrence"))
+        return rows.join(recurring, _VERDICT_KEY, "left").withColumn(
+            "last_used", F.greatest("last_used", "last_recurrence")
         )
 
     def diff(
         self, since: datetime | str, until: datetime | str | None = None, limit: int = MAX_LIMIT
     ) -> pd.DataFrame:  # fmt: skip
-        """Return the edges that came, went, or only changed in being masked, between two moments; UTC without a zone.
+        """Return the edges that differ between two moments, with their `change`: added, removed, or changed in masking.
 
-        `change`: added, removed, changed. Columns are null between tables whose columns nobody reports; lineage of a
-        whole table that gives way to lineage of its columns is not lost. until: default now.
+        since, until: times, in UTC if they have no zone. until: default now. Columns are null if jobs report only that
+        one table feeds another. If such an edge is replaced by edges of columns, it does not count as removed.
         """
         between = read_given(Between, {"since": since, "until": until})
-        was, now = (_plain(self._layers, each and each.fixed_us()) for each in (between.from_, between.to))
+        was, now = (_edges_at(self._layers, each and each.fixed_us()) for each in (between.from_, between.to))
         both = was.withColumn("maker", F.col("made")).withColumn("side", F.lit("was"))
         both = both.unionByName(now.withColumn("maker", F.col("made")).withColumn("side", F.lit("now")))
         side = {name: F.first(F.expr(f"CASE WHEN side = '{name}' THEN made END"), ignorenulls=True).alias(name)
@@ -156,17 +183,17 @@ class Questions:
             "CASE WHEN was IS NULL THEN 'added' WHEN now IS NULL THEN 'removed'"
             " WHEN was.masked <> now.masked THEN 'changed' END"
         )
-        told = now.select(*_DATASETS).distinct().withColumn("told", F.lit(True))
-        found = edges.withColumn("change", changed).join(told, _DATASETS, "left")
+        reported = now.select(*_DATASETS).distinct().withColumn("is_reported", F.lit(True))
+        found = edges.withColumn("change", changed).join(reported, _DATASETS, "left")
         found = found.where(
-            "change IS NOT NULL AND NOT (change = 'removed' AND source_column IS NULL AND told <=> true)"
+            "change IS NOT NULL AND NOT (change = 'removed' AND source_column IS NULL AND is_reported <=> true)"
         )
         maker = F.coalesce("now", "was")
         rows = found.select(
             "change", *_ENDS, "direct", maker["masked"].alias("masked"),
             maker["job_namespace"].alias("job_namespace"), maker["job_name"].alias("job_name"),
         ).orderBy(*_ENDS[3:], *_ENDS[:3], "change")  # fmt: skip
-        return self._spelt(_pandas(rows.limit(read_as(Limit, "limit", limit))))
+        return self._with_spellings(_pandas(rows.limit(read_as(Limit, "limit", limit))))
 
     def _reach(self, given: dict[str, Any], *, forward: bool) -> Reached:
         walk = read_given(walk_of, {"depth": DEPTH, **given})
@@ -178,12 +205,12 @@ class Questions:
         return Reached(
             astuple(found.column),
             pd.DataFrame([_flat(item) for item in found.columns], columns=_REACHED),
-            pd.DataFrame([row for stop in found.stops for row in _ways(stop)], columns=_STOPS),
+            pd.DataFrame([row for stop in found.stops for row in _stop_rows(stop)], columns=_STOPS),
             found.truncated,
         )
 
-    def _spelt(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return edges with their columns as the newest schemas interval them."""
+    def _with_spellings(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Spell the columns of edges as the newest schemas do."""
         for side in ("source", "target"):
             names = [Name(*name) for name in zip(rows[f"{side}_namespace"], rows[f"{side}_dataset"], strict=True)]
             columns, keys = self._layers.shown_columns(names), rows[f"{side}_column"]
@@ -208,30 +235,30 @@ def _moment(time_us: int) -> datetime:
 
 def _flat(item: ReachedColumn) -> tuple[Any, ...]:
     via, how = item.via, item.via.transformation
-    told = (item.distance, item.masked, item.read_before_recreation, item.in_schema)
+    attributes = (item.distance, item.masked, item.read_before_recreation, item.in_schema)
     step = (via.namespace, via.dataset, via.column, how.type, how.subtype, via.job.namespace, via.job.name)
-    return item.namespace, item.dataset, item.column, *told, *step, item.earlier, item.last_seen
+    return item.namespace, item.dataset, item.column, *attributes, *step, item.earlier, item.last_seen
 
 
-def _ways(stop: Stop) -> list[tuple[str | None, ...]]:
-    """Return a row for each dataset onward; one with nulls where a job reports no input or no output."""
+def _stop_rows(stop: Stop) -> list[tuple[str | None, ...]]:
+    """Return a row for each dataset after the stop, or one with nulls if a job reports no input or no output."""
     jobs = ", ".join(f"{job.namespace}/{job.name}" for job in stop.jobs)
     links = ", ".join(dict.fromkeys(f"{link.namespace}/{link.dataset}" for link in stop.may_be_connected)) or None
     ends: list[tuple[str | None, str | None]] = [(way.namespace, way.dataset) for way in stop.onward]
     return [(stop.namespace, stop.dataset, stop.reason, *end, jobs, links) for end in ends or [(None, None)]]
 
 
-def _plain(layers: Layers, moment_us: int | None) -> DataFrame:
-    """Return every edge that counted at a moment, with the first job that makes it, one without a mask first."""
-    columns, tables = (layers.gold(table).where(_at(moment_us)) for table in (COLUMN_EDGES, TABLE_EDGES))
-    nothing = F.lit(None).cast("string")
-    whole = {"source_column": nothing, "target_column": nothing, "direct": F.lit(True), "masked": F.lit(False)}
-    every = columns.unionByName(tables.where("opaque").withColumns(whole), allowMissingColumns=True)
+def _edges_at(layers: Layers, moment_us: int | None) -> DataFrame:
+    """Return the edges that counted at a moment, each with one of its jobs, preferably one that does not mask."""
+    columns, tables = (layers.gold(table).where(_counted_at(moment_us)) for table in (COLUMN_EDGES, TABLE_EDGES))
+    null = F.lit(None).cast("string")
+    without_columns = {"source_column": null, "target_column": null, "direct": F.lit(True), "masked": F.lit(False)}
+    every = columns.unionByName(tables.where("opaque").withColumns(without_columns), allowMissingColumns=True)
     made = F.min(F.struct("masked", "job_namespace", "job_name")).alias("made")
     return every.groupBy(*_ENDS, "direct").agg(made)
 
 
-def _at(moment_us: int | None) -> Any:
+def _counted_at(moment_us: int | None) -> Any:
     if moment_us is None:
         return F.expr(COUNTS)
     at = F.expr(f"timestamp_micros({moment_us})")
@@ -239,11 +266,11 @@ def _at(moment_us: int | None) -> Any:
 
 
 def _pandas(rows: DataFrame) -> pd.DataFrame:
-    """Return rows with None where there is nothing, whatever the type of the column."""
+    """Return rows as pandas objects. Missing values are None in columns of all types."""
     return pd.DataFrame([tuple(row) for row in rows.collect()], columns=rows.columns, dtype=object)
 
 
 def overview(spark: SparkSession, lake: str) -> pd.DataFrame:
-    """Return how far silver and gold are: by partition the newest sequence they hold, and their last batch."""
+    """Return the position of silver and gold: the newest sequence of each partition, and the last batch."""
     columns = ["log", "incarnation", "partition", "sequence", "batch"]
     return _pandas(open_layers(spark, lake).positions.select(*columns).orderBy(*columns))

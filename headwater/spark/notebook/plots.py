@@ -1,4 +1,4 @@
-"""Plots of the five answers: figures without a window, and `as_html` for `displayHTML` of Fabric and Databricks."""
+"""Plot the answers to the five questions. `as_html` is for `displayHTML` of Fabric and Databricks."""
 
 import base64
 import io
@@ -13,20 +13,20 @@ from matplotlib.ticker import MaxNLocator
 from headwater.spark.notebook.notebook_questions import Reached
 
 CLEAR, MASKED, UNKNOWN, REACHED, ASKED = "#c0392b", "#2e86ab", "#8d99ae", "#5c677d", "#2b2d42"
-"""Colours: values can be read, are masked, nobody can tell, what was reached, and what was asked for."""
+"""Colours of unmasked, masked and unknown values, of columns in the answer, and of the selected column."""
 
 COLUMNS = 60
 DATASETS = 25
-"""At most so many are drawn; the title says how many there are."""
+"""Maximum number of columns or datasets in a plot. Its title contains their total number."""
 
 _Point = tuple[float, float]
 _Node = tuple[str, str, str | None]
 
 
 def draw_reach(found: Reached, title: str) -> Figure:
-    """Draw columns by distance, each with the step that led there; its colour tells whether the way masks.
+    """Draw columns by distance, each with the last step to it. Its colour shows whether every path has a masking step.
 
-    Dashed: columns of datasets from which only lineage of whole tables goes on.
+    Columns with a dashed outline are in datasets at which lineage of columns stops.
     """
     shown = found.columns.head(COLUMNS)
     places = _places(found.asked, shown)
@@ -60,18 +60,18 @@ def draw_surface(found: pd.DataFrame) -> Figure:
 
 
 def draw_unused(found: pd.DataFrame) -> Figure:
-    """Draw how many columns of each dataset are used, unused, or neither provably."""
+    """Draw how many columns of each dataset are used, unused or unknown."""
     return _bars(found, "verdict", {"used": MASKED, "unknown": UNKNOWN, "unused": CLEAR}, "Columns by verdict")
 
 
 def draw_diff(found: pd.DataFrame) -> Figure:
-    """Draw how many edges into each dataset came, changed in being masked, or went."""
+    """Draw how many edges into each dataset were added, removed, or changed in masking."""
     changes = found.rename(columns={"target_namespace": "namespace", "target_dataset": "dataset"})
     return _bars(changes, "change", {"added": MASKED, "changed": UNKNOWN, "removed": CLEAR}, "Edges that changed")
 
 
 def as_html(figure: Figure) -> str:
-    """Return a figure as an image inside HTML."""
+    """Return a figure as an HTML element with an image."""
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=110, bbox_inches="tight")
     return f'<img src="data:image/png;base64,{base64.b64encode(image.getvalue()).decode()}"/>'
@@ -99,7 +99,7 @@ def _bars(found: pd.DataFrame, word: str, colours: Mapping[str, str], title: str
 
 
 def _places(asked: _Node, shown: pd.DataFrame) -> dict[_Node, _Point]:
-    """Return where columns stand: their distance to the right, those of one distance below each other."""
+    """Return the positions of columns: x is the distance, and y separates columns of one distance."""
     found: dict[_Node, _Point] = {asked: (0.0, 0.0)}
     for distance, nodes in _levels(shown).items():
         for number, node in enumerate(nodes):
@@ -124,11 +124,11 @@ def _label(node: _Node) -> str:
 
 
 def _safe(text: str) -> str:
-    """Show a name as it is: `$` would be read as mathematics, and some characters have no shape."""
+    """Escape a name for a plot: `$` would start a formula, and the font lacks some characters."""
     plain = "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
     return plain.encode("latin-1", "backslashreplace").decode("latin-1").replace("$", r"\$")
 
 
 def _title(axes: Axes, title: str, shown: int, total: int, unit: str) -> None:
     count = f"{total} {unit}"
-    axes.set_title(f"{_safe(title)}: {count}" + (f", {shown} of them drawn" if shown < total else ""), fontsize=9)
+    axes.set_title(f"{_safe(title)}: {count}" + (f", {shown} drawn" if shown < total else ""), fontsize=9)

@@ -1,4 +1,4 @@
-"""What a question about one dataset walks: the candidates around it, fetched table by table, as a graph."""
+"""Build the graph for a question about one dataset: fetch the candidates around it, step by step."""
 
 from collections.abc import Iterable, Sequence, Set
 
@@ -11,8 +11,8 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.job_identity import job_key
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.spark.delta.arrow_rows import Row
-from headwater.spark.gold.gold_answers import counting
-from headwater.spark.gold.snapshot_of_rows import VOTE_COLUMNS, SnapshotOfRows
+from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, SnapshotOfRows
+from headwater.spark.gold.snapshot_rows import sorted_rows
 from headwater.spark.layer_positions import read_position
 from headwater.spark.notebook.layers import OUTPUT, READ, Layers
 from headwater.tables import DATASETS
@@ -21,71 +21,71 @@ _PLACE = "namespace string, name string"
 
 
 class SnapshotAround(SnapshotOfRows):
-    """What is around a dataset; it holds what tables lead to, never the whole graph, and knows every dataset."""
+    """The part of the graph around a dataset. It knows the names of all datasets, but not their edges."""
 
     def __init__(self, layers: Layers, rules: UserRules):
-        """Hold nothing yet."""
         position = read_position(layers.positions.collect())
-        super().__init__(rules, layers.naming, parted=position.parted)
+        super().__init__(rules, layers.naming, partitioned_names=position.partitioned_names)
         self._layers, self._rules = layers, rules
         self.newest_us = position.newest_us
         self.removed_before_us = position.removed_before_us
 
     def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds, writers: bool = False) -> None:
-        """Fetch what is said about tables up to `depth` steps away, and one more, so that it is known what goes on.
+        """Fetch the lineage of tables up to `depth` steps away, and one step more to see where lineage continues.
 
-        writers: also all that writes these tables, from wherever.
-        Raises NotKnown, or WrongQuestion where the name is not one's.
+        writers: also fetch everything that writes these tables. Raises NotKnown if there is no such dataset, and
+        WrongQuestion if several match.
         """
         dataset = find_dataset(self, self._rules.names, asked)
         near, far = (READ, OUTPUT) if forward else (OUTPUT, READ)
-        reached = front = self._generations([dataset])
-        keys = self._steps(front, far, near)[0]
+        reached = frontier = self._generations([dataset])
+        keys = self._steps(frontier, far, near)[0]
         for _ in range(bounds.depth + 1):
-            found, onward = self._steps(front, near, far)
+            found, onward = self._steps(frontier, near, far)
             keys |= found
-            front = self._generations(onward) - reached
-            reached |= front
-            if not front:
+            frontier = self._generations(onward) - reached
+            reached |= frontier
+            if not frontier:
                 break
-        keys |= self._fed_by_jobs()
+        keys |= self._keys_of_source_jobs()
         if writers:
             keys |= self._steps(reached, OUTPUT, READ)[0]
         rows = self._read(keys, reached)
-        self.take_rows(rows)
-        self.take_rows(self._other_ends(rows, keys, forward=forward))
+        self.add_rows(rows)
+        self.add_rows(self._other_ends(rows, keys, forward=forward))
 
-    def _fed_by_jobs(self) -> set[str]:
-        """Return the keys of the outputs that jobs feed in place of datasets, and of what these jobs write."""
-        fed = self._layers.fed_by_jobs
-        jobs = {job_key(self._rules.names.job(job), None) for named in fed.values() for job in named}
-        return fed.keys() | self._layers.outputs_of_jobs(jobs) if jobs else set()
+    def _keys_of_source_jobs(self) -> set[str]:
+        """Return the keys of outputs whose lineage names jobs as sources, and of the outputs of these jobs."""
+        source_jobs = self._layers.source_jobs
+        jobs = {job_key(self._rules.names.job(job), None) for named in source_jobs.values() for job in named}
+        return source_jobs.keys() | self._layers.outputs_of_jobs(jobs) if jobs else set()
 
     def knows(self, dataset: Name) -> bool:
-        """Tell whether a schema or an edge is known of a dataset."""
+        """Return whether a dataset has a known schema or edge."""
         return dataset in self._layers.datasets
 
     def datasets(self) -> Iterable[Name]:
-        """Return every dataset that a schema or an edge is known of."""
+        """Return all datasets with a known schema or edge."""
         return self._layers.datasets
 
     def _generations(self, names: Iterable[Name]) -> set[Name]:
-        """Return names with those under which their generations go by now."""
+        """Return names, and the present names of their generations."""
         meanings = self._layers.naming.generations.meanings
         return {found for name in names for found in (name, *(each.plain for each in meanings(name)))}
 
     def _steps(self, names: Iterable[Name], near: Sequence[str], far: Sequence[str]) -> tuple[set[str], set[Name]]:
-        """Return the keys of the outputs that are one step from tables, and the tables at the other end."""
-        front = F.broadcast(self._frame(names)).toDF(*near)
-        rows = self._layers.feeds.join(front, list(near)).select("output_key", *far).distinct().collect()
+        """Return the keys of the outputs one step from these tables, and the tables at the other end of the step."""
+        frontier = F.broadcast(self._frame(names)).toDF(*near)
+        rows = self._layers.feeds.join(frontier, list(near)).select("output_key", *far).distinct().collect()
         return {row[0] for row in rows}, {Name(row[1], row[2]) for row in rows if row[1] is not None}
 
     def _other_ends(self, rows: Sequence[Row], keys: Set[str], *, forward: bool) -> Sequence[Row]:
-        """Fetch writers without input of the applications whose readers without output are known (forward), or these.
+        """Fetch the runs that complete the applications of incomplete runs in `rows`.
 
-        Rows of outputs that are there already stay out.
+        Forward, these are writers without input for readers without output. Backward, it is the reverse. Skips the
+        outputs in `keys`.
         """
-        at = {name: place for place, name in enumerate(VOTE_COLUMNS)}
+        at = {name: place for place, name in enumerate(CANDIDATE_COLUMNS)}
         silent = {
             row[at["application"]]
             for row in rows
@@ -107,7 +107,7 @@ class SnapshotAround(SnapshotOfRows):
         wanted = F.broadcast(spark.createDataFrame([(key,) for key in sorted(keys)], "output_key string"))
         candidates = self._layers.candidates.join(wanted, "output_key", "left_semi")
         places = F.broadcast(self._frame(datasets)).toDF(*names)
-        rows = counting(candidates, self._layers.silver(DATASETS).join(places, names, "left_semi"))
+        rows = sorted_rows(candidates, self._layers.silver(DATASETS).join(places, names, "left_semi"))
         return [tuple(row) for row in rows.collect()]
 
     def _frame(self, names: Iterable[Name]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Replay as a job of Fabric, Databricks or any cluster: `headwater-spark replay LAKE --to SINK|URL`.
+"""Run a replay as a job of Fabric, Databricks or any cluster: `headwater-spark replay LAKE --to SINK|URL`.
 
 In a notebook: `from headwater.spark.replay.replay_job import replay; replay(["Files/headwater", "--to", "…"])`.
 """
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def replay(arguments: Sequence[str]) -> dict[str, Any]:
-    """Send what the lake has of a span of time once more, in the session that is there; returns what became of it."""
+    """Send stored events of a time range to a target again, with the current Spark session, and return the counts."""
     given = _parser().parse_args(arguments)
     span = ReplaySpan.of_times(
         (read_as(p.Since, "since", given.since), read_as(p.Since, "until", given.until)),
@@ -40,29 +40,29 @@ def replay(arguments: Sequence[str]) -> dict[str, Any]:
     )  # fmt: skip
     sink = span.of(_options(given), given.rate)
     found = SparkReplay(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), sink, span, given.streams)
-    return found.look() if given.dry_run else found.run(given.batch_events)
+    return found.preview() if given.dry_run else found.run(given.batch_events)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="headwater-spark replay", description=replay.__doc__)
-    parser.add_argument("lake", help="folder or URI that holds `bronze`")
-    parser.add_argument("--to", required=True, help="name of a sink in --sinks, or the address of an OpenLineage API")
-    parser.add_argument("--sinks", type=Path, help="the file sinks.yml, as a mounted path")
-    parser.add_argument("--since", metavar="TIME", help="events with a time from this moment on")
-    parser.add_argument("--until", metavar="TIME", help="events with a time before this moment")
-    parser.add_argument("--received-since", metavar="TIME", help="events received from this moment on")
-    parser.add_argument("--received-until", metavar="TIME", help="events received before this moment")
+    parser.add_argument("lake", help="folder or URI that contains `bronze`")
+    parser.add_argument("--to", required=True, help="name of a sink in --sinks, or address of an OpenLineage API")
+    parser.add_argument("--sinks", type=Path, help="path of sinks.yml on a disk or mount of the driver")
+    parser.add_argument("--since", metavar="TIME", help="only events with an event time at or after this time")
+    parser.add_argument("--until", metavar="TIME", help="only events with an event time before this time")
+    parser.add_argument("--received-since", metavar="TIME", help="only events received at or after this time")
+    parser.add_argument("--received-until", metavar="TIME", help="only events received before this time")
     for name in ("namespace", "job", "run"):
-        parser.add_argument(f"--{name}", action="append", default=[], help="only these; patterns, several times")
-    parser.add_argument("--rate", type=float, help="most events a second, of all tasks together")
-    parser.add_argument("--batch", type=int, default=1, help="of an address: events of a request")
-    parser.add_argument("--key-env", metavar="VARIABLE", help="of an address: variable of the executors with its key")
-    parser.add_argument("--key-vault", metavar="ADDRESS", help="of an address: address of a secret with its key")
-    parser.add_argument("--streams", type=int, help="tasks that deliver at once; as many as the cluster has room for")
+        parser.add_argument(f"--{name}", action="append", default=[], help=f"only this {name}; a pattern, repeatable")
+    parser.add_argument("--rate", type=float, help="maximum events per second, for all tasks together")
+    parser.add_argument("--batch", type=int, default=1, help="events per request, if --to is an address")
+    parser.add_argument("--key-env", metavar="VARIABLE", help="environment variable of the executors that has the key")
+    parser.add_argument("--key-vault", metavar="ADDRESS", help="address of the Key Vault secret that contains the key")
+    parser.add_argument("--streams", type=int, help="tasks that deliver in parallel; default: cores of the cluster")
     parser.add_argument(
-        "--batch-events", type=int, default=BATCH_EVENTS, help="events between two places that are kept"
+        "--batch-events", type=int, default=BATCH_EVENTS, help="events after which the position is saved"
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be sent; send nothing")
+    parser.add_argument("--dry-run", action="store_true", help="count the events to send without sending them")
     return parser
 
 
@@ -73,16 +73,16 @@ def _options(given: argparse.Namespace) -> Options:
         plain = address_options(given.to, given.batch, key or None)
         try:
             return recognized_options(plain, Secrets(entra_token(None)).reveal)
-        except HeadwaterError as error:  # the driver may reach less, and know less, than the tasks that deliver
-            log.warning("%s It is taken for a plain OpenLineage API. For a Marquez say --streams 1.", error)
+        except HeadwaterError as error:  # the executors may have network access and keys that the driver lacks
+            log.warning("%s The replay treats it as a plain OpenLineage API. For Marquez, use --streams 1.", error)
             return plain
     if given.sinks is None or not given.sinks.is_file():
         raise WrongSetting(
-            f"{given.to!r} is not an address, and {given.sinks} is not a file. Name the file with --sinks."
+            f"{given.to!r} is not an address, and there is no sinks file {given.sinks}. Set its path with --sinks."
         )
     sinks, broken = load_sinks(LocalSinksFile(given.sinks))
     if given.to in broken:
         raise WrongSetting(broken[given.to])
     if given.to not in sinks:
-        raise WrongSetting(f"No sink {given.to!r} in {given.sinks}; there are {', '.join(sinks) or 'none'}.")
+        raise WrongSetting(f"{given.sinks} has no sink {given.to!r}. Its sinks: {', '.join(sinks) or 'none'}.")
     return sinks[given.to].options

@@ -1,4 +1,4 @@
-"""What a task of a replay does: its share of a batch, in order, to a target that is opened where the task runs."""
+"""Deliver one partition of a replay batch in order. The Spark task on the executor opens the target itself."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -21,17 +21,25 @@ SHOWN = 20
 
 PLACE = ("log", "incarnation", "partition")
 ROWS = (*PLACE, "selected_us", *StoredHead._fields, "body")
-"""Columns that a task reads; events that the filter keeps back have no body. selected_us: the time that selects."""
+"""Columns that a task reads. `body` is null if the sink's filter excludes the event.
 
-TOLD = "sent long, refused long, left_out long, bytes long, first_us long, last_us long, reasons array<string>"
-_TOLD = pa.schema(
-    [*((name.split()[0], pa.int64()) for name in TOLD.split(", ")[:-1]), ("reasons", pa.list_(pa.string()))]
+selected_us: the time that the replay's time range applies to, either event time or receipt time.
+"""
+
+COUNTS_SCHEMA = "sent long, refused long, left_out long, bytes long, first_us long, last_us long, reasons array<string>"
+"""Columns that a task returns in one row, equal to the fields of `ReplayCounts`."""
+_COUNTS_ARROW_SCHEMA = pa.schema(
+    [*((name.split()[0], pa.int64()) for name in COUNTS_SCHEMA.split(", ")[:-1]), ("reasons", pa.list_(pa.string()))]
 )
 
 
 @dataclass
-class Told:
-    """What became of events; bytes: of those sent; first_us, last_us: of the times by which they were selected."""
+class ReplayCounts:
+    """Counts of replayed events.
+
+    refused: the target rejected them, or they cannot be converted; left_out: the sink's filter excludes them;
+    bytes: size of the sent payloads in a dry run; first_us, last_us: range of `selected_us`; reasons: of refusals.
+    """
 
     sent: int = 0
     refused: int = 0
@@ -41,7 +49,7 @@ class Told:
     last_us: int | None = None
     reasons: list[str] = field(default_factory=list)
 
-    def add(self, other: "Told") -> None:
+    def add(self, other: "ReplayCounts") -> None:
         """Add the results of another task."""
         self.sent, self.refused = self.sent + other.sent, self.refused + other.refused
         self.left_out, self.bytes = self.left_out + other.left_out, self.bytes + other.bytes
@@ -52,42 +60,47 @@ class Told:
 
 @dataclass(frozen=True)
 class ReplayTask:
-    """Pickled to where it runs: of secrets it carries where they lie. rate: events a second; looks: sends nothing."""
+    """Function that Spark pickles and runs on the executors. It contains references to secrets, not their values.
+
+    rate: maximum events per second of this task; dry_run: convert and count only, without sending.
+    """
 
     sink: Sink
     rate: float | None
-    looks: bool
+    dry_run: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take the rows of a partition, in order; gives one row of TOLD."""
-        told, secrets = Told(), Secrets(entra_token(None))
-        chunks = _chunks(_wanted(batches, told))
+        """Deliver the rows of a partition in order and yield one row of `COUNTS_SCHEMA`."""
+        counts, secrets = ReplayCounts(), Secrets(entra_token(None))
+        chunks = _chunks(_wanted(batches, counts))
         with closing(open_sink(self.sink, secrets.reveal)) as target:
-            (_look if self.looks else self._send)(target, chunks, told, secrets.mask)
-        yield pa.RecordBatch.from_pylist([vars(told)], _TOLD)
+            (_dry_run if self.dry_run else self._send)(target, chunks, counts, secrets.mask)
+        yield pa.RecordBatch.from_pylist([vars(counts)], _COUNTS_ARROW_SCHEMA)
 
-    def _send(self, target: Target, chunks: Iterable[list[SinkEvent]], told: Told, mask_secrets: MaskSecrets) -> None:
+    def _send(
+        self, target: Target, chunks: Iterable[list[SinkEvent]], counts: ReplayCounts, mask_secrets: MaskSecrets
+    ) -> None:
         delivery = Delivery(target, Pace(self.rate), None, mask_secrets)
         for events in chunks:
             delivery.add(convert_guarded(target.convert, events, event_position, mask_secrets))
             while not (delivery.is_done or delivery.needs_probe):
                 time.sleep(delivery.attempt())
-            _tell(delivery, told, mask_secrets)
-        _settle(delivery)
-        _tell(delivery, told, mask_secrets)
+            _count(delivery, counts, mask_secrets)
+        _finish(delivery)
+        _count(delivery, counts, mask_secrets)
 
 
-def _tell(delivery: Delivery, told: Told, mask_secrets: MaskSecrets) -> None:
+def _count(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) -> None:
     reasons = [
         f"{each.payload.event.head.event_id}: {one_line(mask_secrets(each.reason))}"
         for each in delivery.refused[:SHOWN]
     ]
-    told.add(Told(delivery.pop_delivered(), len(delivery.refused), reasons=reasons))
+    counts.add(ReplayCounts(delivery.pop_delivered(), len(delivery.refused), reasons=reasons))
     delivery.refused.clear()
 
 
-def _settle(delivery: Delivery) -> None:
-    """Send what is left when nothing follows: whether the target works is asked with what it took before."""
+def _finish(delivery: Delivery) -> None:
+    """Deliver the remaining events. To check whether the target works, send it again what it accepted last."""
     while not delivery.is_done:
         wait_s = delivery.attempt()
         if delivery.needs_probe and delivery.last_accepted:
@@ -95,26 +108,28 @@ def _settle(delivery: Delivery) -> None:
         time.sleep(wait_s)
 
 
-def _look(target: Target, chunks: Iterable[list[SinkEvent]], told: Told, mask_secrets: MaskSecrets) -> None:
+def _dry_run(
+    target: Target, chunks: Iterable[list[SinkEvent]], counts: ReplayCounts, mask_secrets: MaskSecrets
+) -> None:
     for events in chunks:
         payloads = convert_guarded(target.convert, events, event_position, mask_secrets)
         sent: list[Payload] = [each for each in payloads if each.unfit is None]
-        told.add(Told(len(sent), len(payloads) - len(sent), 0, sum(len(each.body) for each in sent)))
+        counts.add(ReplayCounts(len(sent), len(payloads) - len(sent), 0, sum(len(each.body) for each in sent)))
 
 
-def _wanted(batches: Iterable[pa.RecordBatch], told: Told) -> Iterator[SinkEvent]:
+def _wanted(batches: Iterable[pa.RecordBatch], counts: ReplayCounts) -> Iterator[SinkEvent]:
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ROWS)
         for log, epoch, partition, selected_us, *head, body in zip(*columns, strict=True):
             if body is None:
-                told.left_out += 1
+                counts.left_out += 1
             else:
-                told.add(Told(first_us=selected_us, last_us=selected_us))
+                counts.add(ReplayCounts(first_us=selected_us, last_us=selected_us))
                 yield SinkEvent(Source(log, epoch, partition), StoredHead(*head), body.encode())
 
 
 def _chunks(events: Iterable[SinkEvent]) -> Iterator[list[SinkEvent]]:
-    """Return events as a sink takes them: no more in memory than a batch of a sink."""
+    """Split events into chunks of the size that the sinks service uses, which limits memory."""
     some: list[SinkEvent] = []
     size = 0
     for event in events:

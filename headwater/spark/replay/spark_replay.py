@@ -1,8 +1,7 @@
-"""`headwater replay` for history that is too large for one process: tasks of Spark deliver, each run by one of them.
+"""Replay events with parallel Spark tasks, for a history that is too large for `headwater replay` in one process.
 
-Batch by batch, in the order of event times, events are spread by run over tasks that send side by side, each in order.
-A batch begins when the one before is settled, and its place is kept behind it: a job that was killed repeats no more
-than what it was at.
+Batches follow the order of event times. Within a batch, one task delivers all events of a run, in order. A batch starts
+after the previous batch has been delivered and the position after it saved, so a killed job repeats at most one batch.
 """
 
 import logging
@@ -21,18 +20,21 @@ from headwater.events.stored_cells import StoredHead
 from headwater.events.times import iso
 from headwater.sinks.contract.options import EventFilter, Sink
 from headwater.sinks.operating.replay_span import ReplaySpan
-from headwater.spark.delta.spark_delta import TableFolder, described, settings
+from headwater.spark.delta.spark_delta import TableFolder, job_description, settings
 from headwater.spark.delta.storage_place import StoragePlace
-from headwater.spark.layer_positions import within
-from headwater.spark.one_pass import alone
-from headwater.spark.replay.replay_task import PLACE, ROWS, TOLD, ReplayTask, Told
+from headwater.spark.layer_positions import up_to
+from headwater.spark.one_pass import hold_lake_lock
+from headwater.spark.replay.replay_task import COUNTS_SCHEMA, PLACE, ROWS, ReplayCounts, ReplayTask
 from headwater.tables import BRONZE, EVENTS
 
 BATCH_EVENTS = 100_000
-"""Events between two places that are kept."""
+"""Events in a batch. The job saves its position after each batch."""
 
 BY_TASKS: Mapping[str, int | None] = {"openlineage": None, "kafka": None, "marquez": 1}
-"""Targets that tasks deliver to, and how many tasks at once may; the others convert whole runs, or need delta-rs."""
+"""Targets that tasks can deliver to, with the maximum number of parallel tasks (None: no limit).
+
+Other targets convert whole runs or need delta-rs.
+"""
 
 _ALL = 1 << 62
 _FOLDER = "sinks/replays"
@@ -44,7 +46,7 @@ _HEAD = {
 }
 _SMALL = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",  # a body may be large
-    "spark.sql.shuffle.partitions": "1",  # of what the driver asks; events are spread by streams
+    "spark.sql.shuffle.partitions": "1",  # for the driver's aggregates; `streams` sets the partitions of events
 }
 
 log = logging.getLogger(__name__)
@@ -53,7 +55,7 @@ _ORDER = ("event_us", "received_us", "incarnation", "partition", "sequence")
 
 
 class OrderKey(NamedTuple):
-    """The position of an event in the order of event times; times in us, UTC."""
+    """Sort key of an event in the order of event times. Times in us, UTC."""
 
     event_us: int
     received_us: int
@@ -62,30 +64,33 @@ class OrderKey(NamedTuple):
     sequence: int
 
 
-class ReplayPlace(msgspec.Struct, frozen=True):
-    """How far a replay is.
+class ReplayPosition(msgspec.Struct, frozen=True, rename={"after": "behind"}):
+    """The saved position of a replay.
 
-    heads: newest sequence of each partition as it began; behind: None before the first batch.
+    heads: log, epoch, partition and newest sequence number of each partition when the replay began; after: the last
+    event of the last delivered batch, None before the first batch.
     """
 
     heads: list[tuple[str, str, str, int]]
-    behind: OrderKey | None = None
+    after: OrderKey | None = None
 
 
 class SparkReplay:
-    """One replay, to be looked at or run."""
+    """A replay of stored events to one target."""
 
     def __init__(
         self, spark: SparkSession, lake: str, sink: Sink, span: ReplaySpan, streams: int | None = None
     ) -> None:
-        """Touch nothing yet. lake: folder or URI that holds `bronze`; streams: tasks at once, all that there are.
+        """Configure a replay.
 
-        Raises WrongSetting for targets that tasks cannot deliver to.
+        lake: folder or URI that contains `bronze`; streams: number of parallel tasks, by default Spark's default
+        parallelism. Raises WrongSetting for targets that tasks cannot deliver to.
         """
         kind = sink.options.type
         if kind not in BY_TASKS or getattr(sink.options, "shape", "events") != "events":
             raise WrongSetting(
-                f"Tasks of Spark deliver single events, to {', '.join(BY_TASKS)}: use `headwater replay`."
+                f"Spark tasks can deliver only single events, and only to {', '.join(BY_TASKS)}. For this target, use "
+                "`headwater replay`."
             )
         self._spark = spark
         self._lake = lake
@@ -94,61 +99,61 @@ class SparkReplay:
         self._streams = BY_TASKS[kind] or streams or spark.sparkContext.defaultParallelism
         self.name = sink.name
         self._folder = StoragePlace(spark, f"{lake}/{_FOLDER}")
-        self._places = StoragePlace(spark, f"{lake}/{_FOLDER}/{sink.name}")
+        self._positions = StoragePlace(spark, f"{lake}/{_FOLDER}/{sink.name}")
 
-    def look(self) -> dict[str, Any]:
-        """Return the payloads without sending them."""
-        kept = self._kept()
-        told = self._through(kept, _ALL, looks=True)
+    def preview(self) -> dict[str, Any]:
+        """Convert the events without sending them, and return the counts and the range of their times."""
+        saved = self._saved_position()
+        counts = self._deliver(saved, _ALL, dry_run=True)
         return {
-            **self._said(),
-            "would_send": told.sent, "bytes": told.bytes, "unfit": told.refused, "left_out": told.left_out,
-            "first": iso(told.first_us), "last": iso(told.last_us), "goes_on": kept is not None,
+            **self._summary(),
+            "would_send": counts.sent, "bytes": counts.bytes, "unfit": counts.refused, "left_out": counts.left_out,
+            "first": iso(counts.first_us), "last": iso(counts.last_us), "goes_on": saved is not None,
         }  # fmt: skip
 
     def run(self, batch_events: int = BATCH_EVENTS) -> dict[str, Any]:
-        """Send it; waits for the target as long as it takes. Returns what became of it.
+        """Send the events and return the counts. If the target is unavailable, wait for it without a time limit.
 
-        Cut off, the same replay goes on behind the last batch; once it has ended, it begins anew.
-        Raises LakeUnavailable where the same one is at work.
+        If a replay was interrupted, the same replay continues after the last delivered batch. After a complete replay,
+        it starts from the beginning. Raises LakeUnavailable if the same replay is running in another process.
         """
-        with alone(self._spark, self._lake, f"{_FOLDER}/{self._sink.name}.lock"):
-            kept = self._kept()
-            told = self._through(kept, batch_events, looks=False)
+        with hold_lake_lock(self._spark, self._lake, f"{_FOLDER}/{self._sink.name}.lock"):
+            saved = self._saved_position()
+            counts = self._deliver(saved, batch_events, dry_run=False)
             self._folder.remove(self._sink.name)
         return {
-            **self._said(),
-            "delivered": told.sent, "refused": told.refused, "left_out": told.left_out, "reasons": told.reasons,
-            "went_on": kept is not None,
+            **self._summary(),
+            "delivered": counts.sent, "refused": counts.refused, "left_out": counts.left_out, "reasons": counts.reasons,
+            "went_on": saved is not None,
         }  # fmt: skip
 
-    def _said(self) -> dict[str, Any]:
+    def _summary(self) -> dict[str, Any]:
         return {"target": self._sink.options.type, "selected_by": self._span.by, "order": "event time"}
 
-    def _through(self, kept: ReplayPlace | None, batch_events: int, *, looks: bool) -> Told:
-        """Let tasks take what lies behind a place, batch by batch; each one's place is kept behind it."""
+    def _deliver(self, saved: ReplayPosition | None, batch_events: int, *, dry_run: bool) -> ReplayCounts:
+        """Deliver the events after a saved position in batches. Save the position after each batch unless `dry_run`."""
         bronze = TableFolder(self._spark, f"{self._lake}/bronze", BRONZE)
         if not bronze.exists(EVENTS):
-            raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder.")
+            raise WrongSetting(f"{bronze.root} has no table `events`. Pass the folder or URI that contains `bronze`.")
         events = bronze.read(EVENTS)
-        told = Told()
-        with settings(self._spark, _SMALL), described(self._spark, "replay"):
-            at = kept or ReplayPlace(_heads(events))
+        counts = ReplayCounts()
+        with settings(self._spark, _SMALL), job_description(self._spark, "replay"):
+            at = saved or ReplayPosition(_heads(events))
             chosen = self._chosen(events, at)
-            while ends := _end_of_batch(chosen, at.behind, batch_events):
-                told.add(self._told(_between(chosen, at.behind, ends), looks=looks))
-                at = ReplayPlace(at.heads, ends)
-                if not looks:
+            while ends := _end_of_batch(chosen, at.after, batch_events):
+                counts.add(self._deliver_batch(_between(chosen, at.after, ends), dry_run=dry_run))
+                at = ReplayPosition(at.heads, ends)
+                if not dry_run:
                     reach("spark.replayed")
-                    self._keep(at)
-                log.info("Replay: %d sent, %d refused, %d left out.", told.sent, told.refused, told.left_out)
-        return told
+                    self._save_position(at)
+                log.info("Replay: %d sent, %d refused, %d left out.", counts.sent, counts.refused, counts.left_out)
+        return counts
 
-    def _chosen(self, events: DataFrame, at: ReplayPlace) -> DataFrame:
-        """Return the selected events up to the heads, with the columns of their order."""
+    def _chosen(self, events: DataFrame, at: ReplayPosition) -> DataFrame:
+        """Return the events of the time range up to the heads, with the columns of `OrderKey` and `selected_us`."""
         heads = {(log, epoch, partition): sequence for log, epoch, partition, sequence in at.heads}
         ordered = (
-            within(events, heads)
+            up_to(events, heads)
             .withColumn("event_us", F.unix_micros(F.coalesce("event_time", "received_at")))
             .withColumn("received_us", F.unix_micros("received_at"))
         )
@@ -159,71 +164,71 @@ class SparkReplay:
             ordered = ordered.where(selected_us < self._span.until_us)
         return ordered.withColumn("selected_us", selected_us)
 
-    def _told(self, batch: DataFrame, *, looks: bool) -> Told:
-        """Spread a batch over tasks and let them work."""
+    def _deliver_batch(self, batch: DataFrame, *, dry_run: bool) -> ReplayCounts:
+        """Deliver a batch in parallel tasks and add up their counts."""
         rate = self._sink.options.rate
-        task = ReplayTask(self._sink, rate / self._streams if rate else None, looks)
+        task = ReplayTask(self._sink, rate / self._streams if rate else None, dry_run)
         run_or_job = F.coalesce("run_id", F.concat_ws("\0", "job_namespace", "job_name"))
         rows = _rows(batch, self._sink.options.only).repartition(self._streams, run_or_job)
-        told = Told()
+        counts = ReplayCounts()
         try:
-            found = rows.sortWithinPartitions(*_ORDER).mapInArrow(task, TOLD).collect()
+            found = rows.sortWithinPartitions(*_ORDER).mapInArrow(task, COUNTS_SCHEMA).collect()
         except PythonException as error:
-            if said := re.search(r"headwater\.common\.errors\.\w+: (.+)", str(error)):
-                raise WrongSetting(said[1]) from None
+            if match := re.search(r"headwater\.common\.errors\.\w+: (.+)", str(error)):
+                raise WrongSetting(match[1]) from None
             raise
         for row in found:
-            told.add(Told(**row.asDict()))
-        return told
+            counts.add(ReplayCounts(**row.asDict()))
+        return counts
 
-    def _kept(self) -> ReplayPlace | None:
-        """Return how far a replay that was cut off is, None where there is none; a half-written file counts not."""
-        for name in sorted(self._places.names(), reverse=True):
+    def _saved_position(self) -> ReplayPosition | None:
+        """Return the position of an interrupted replay, None if there is none. Incomplete files are ignored."""
+        for name in sorted(self._positions.names(), reverse=True):
             try:
-                return msgspec.json.decode(self._places.read(name), type=ReplayPlace)
+                return msgspec.json.decode(self._positions.read(name), type=ReplayPosition)
             except msgspec.DecodeError:
                 continue
         return None
 
-    def _keep(self, at: ReplayPlace) -> None:
-        """Write a position to a new file, and then delete the previous file."""
-        before = sorted(self._places.names())
+    def _save_position(self, at: ReplayPosition) -> None:
+        """Write a position to a new file, then delete the previous file."""
+        before = sorted(self._positions.names())
         number = int(before[-1]) + 1 if before else 1
-        self._places.write(f"{number:010}", msgspec.json.encode(at).decode())
+        self._positions.write(f"{number:010}", msgspec.json.encode(at).decode())
         for name in before:
-            self._places.remove(name)
+            self._positions.remove(name)
 
 
 def _heads(events: DataFrame) -> list[tuple[str, str, str, int]]:
-    """Return the newest sequence of each partition; collects a row for each."""
+    """Return the newest sequence number of each partition, with one collected row per partition."""
     found = events.groupBy(*PLACE).agg(F.max("sequence").alias("head")).collect()
     return [(row.log, row.incarnation, row.partition, row.head) for row in found]
 
 
-def _end_of_batch(chosen: DataFrame, behind: OrderKey | None, most: int) -> OrderKey | None:
-    """Return where a batch of so many events behind a place ends, None where there are none; collects one row."""
+def _end_of_batch(chosen: DataFrame, after: OrderKey | None, limit: int) -> OrderKey | None:
+    """Return the last key of a batch of at most `limit` events after a key, None if no events follow."""
     keys = chosen.select(F.struct(*_ORDER).alias("key"))
-    left = keys.where(F.col("key") > _literal(behind)) if behind else keys
-    if most < _ALL:
-        left = left.orderBy("key").limit(most)
-    (row,) = left.agg(F.max("key").alias("last")).collect()
+    remaining = keys.where(F.col("key") > _literal(after)) if after else keys
+    if limit < _ALL:
+        remaining = remaining.orderBy("key").limit(limit)
+    (row,) = remaining.agg(F.max("key").alias("last")).collect()
     return OrderKey(*row.last) if row.last else None
 
 
-def _between(chosen: DataFrame, behind: OrderKey | None, ends: OrderKey) -> DataFrame:
+def _between(chosen: DataFrame, after: OrderKey | None, ends: OrderKey) -> DataFrame:
     key = F.struct(*_ORDER)
     upto = chosen.where((F.col("event_us") <= ends.event_us) & (key <= _literal(ends)))
-    return upto.where((F.col("event_us") >= behind.event_us) & (key > _literal(behind))) if behind else upto
+    return upto.where((F.col("event_us") >= after.event_us) & (key > _literal(after))) if after else upto
 
 
 def _literal(key: OrderKey) -> Column:
-    """Return a key as Spark compares it: column by column."""
+    """Return a key as a struct, which Spark compares field by field."""
     typed = ((name, value, "long" if isinstance(value, int) else "string") for name, value in key._asdict().items())
     return F.struct(*(F.lit(value).cast(kind).alias(name) for name, value, kind in typed))
 
 
 def _rows(events: DataFrame, only: EventFilter) -> DataFrame:
-    """Return what tasks read; the filter is asked in Python, as every sink's is, before bodies travel."""
+    """Return the columns that tasks read. Before the shuffle, a UDF removes bodies that the sink's filter excludes."""
     head = [F.expr(_HEAD.get(name, name)).alias(name) for name in StoredHead._fields]
     rows = events.select(*PLACE, *_ORDER[:1], "selected_us", *head, "body")
     if only == EventFilter.model_validate({}):

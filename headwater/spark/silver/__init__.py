@@ -1,1 +1,1 @@
-"""Bronze to silver: runs, what they say of each output, what names mean, and the state of a pass."""
+"""The silver layer: runs and their lineage, the meaning of names, datasets, and the state of a pass."""

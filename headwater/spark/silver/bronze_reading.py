@@ -1,6 +1,7 @@
-"""Bronze rows to parts of runs: what one event says, as text, and references to what its facets say.
+"""Convert bronze events to facts of runs (JSON), with references to the contents of their facets.
 
-An event names its shape, which says all that recurs; of rows of versions that kept no shape the body is read.
+Events that recur refer to one shape, which contains their equal parts. Rows of older releases have no shape, so this
+module reads their bodies.
 """
 
 from collections.abc import Iterator
@@ -23,21 +24,21 @@ from headwater.lineage.runs.write_properties import READ_OF_RUNS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.content_texts import TextContents, refs_of
-from headwater.spark.silver.dataset_changes import changes_names, outputs_of
+from headwater.spark.silver.dataset_changes import outputs_of, reports_change
 from headwater.spark.silver.event_shapes import Shapes
 from headwater.spark.silver.texts import facts_text, text_of
 from headwater.tables import ListOf, StructOf, Table
 
-READ = ("event_id", "received_us", *SENT.values())
-"""All that silver reads of an event that has a shape; times in us."""
+SHAPE_COLUMNS = ("event_id", "received_us", *SENT.values())
+"""The columns that silver reads of an event with a shape. Times are in microseconds."""
 
-_OF_RULES = (
+_RULE_RUN_FACETS = (
     f"CASE WHEN run_facets RLIKE '{'|'.join(READ_OF_RUNS)}' THEN run_facets WHEN run_facets IS NOT NULL THEN '' END"
 )
-"""The facets of a run where they hold what the rules read, else an empty text; null where the body alone has them."""
+"""SQL for the run facets: empty if the rules use none of them, null if only the body contains them."""
 
-BODY = ("event_id", "received_us", "body")
-"""All that it reads of others."""
+BODY_COLUMNS = ("event_id", "received_us", "body")
+"""The columns that silver reads of an event without a shape."""
 
 BINDING = StructOf(
     {"namespace": "string", "name": "string", "to_namespace": "string", "to_name": "string", "time_us": "long"}
@@ -61,97 +62,104 @@ PARSED = Table(
         "producer": "string",
         "time_us": "long",
         "event_order": "string",
-        "cut": "boolean",
-        "parted": "string",
+        "run_facets_in_body": "boolean",
+        "partitioned_names": "string",
         "proofs": "string",
     },
 )
-"""`facts`: a list of one; `contents`: what it refers to; `said`: null, as no run has said this before.
+"""One row for each event. Lists are JSON.
 
-`changes`: it says DROP or RENAME; `written`: its outputs, as a list of names; `shape`: null where the body was read;
-`cut`: the body alone has the facets of the run; `parted`: the names of which it mentions a part, as a list, null where
-there are none; `proofs`: what it tells that commits prove, as a list, null likewise.
+`parts`: a list with the facts of the event. `contents`: the references in these facts, separated by spaces.
+`said`: null for events. In the row of a stored run, it lists the candidates of earlier batches.
+`changes`: the event reports DROP or RENAME. `written`: the list of its outputs. `shape`: null if the body was read.
+`run_facets_in_body`: only the body contains the run facets.
+`partitioned_names`: the list of datasets whose parts the event mentions, or null.
+`proofs`: the list of `CommitProof` in the event, or null.
 """
 
 
 def parse(bronze: TableFolder, events: DataFrame, shapes: Shapes, names: NameRules) -> DataFrame:
-    """Read events into `PARSED`."""
-    told = shapes.rows.select("shape")
-    known = events.join(told, "shape", "left_semi") if shapes.old else events
-    known = known.select(*READ).withColumn("run_facets", F.expr(_OF_RULES))
+    """Return a row of `PARSED` for each event."""
+    known_shapes = shapes.rows.select("shape")
+    known = events.join(known_shapes, "shape", "left_semi") if shapes.has_events_without_shape else events
+    known = known.select(*SHAPE_COLUMNS).withColumn("run_facets", F.expr(_RULE_RUN_FACETS))
     contents = shapes.refs.join(shapes.contents, "ref").select("shape", "ref", "value")
     rows = contents.unionByName(shapes.rows, allowMissingColumns=True)
-    rows = rows.unionByName(known, allowMissingColumns=True).select("ref", "value", "told", *READ)
-    rows = bronze.few(rows) if bronze.small else rows.repartition("shape")
-    rows = rows.sortWithinPartitions("shape", F.col("ref").isNull(), F.col("told").isNull())
+    rows = rows.unionByName(known, allowMissingColumns=True).select("ref", "value", "shape_row", *SHAPE_COLUMNS)
+    rows = bronze.coalesce_if_small(rows) if bronze.small else rows.repartition("shape")
+    rows = rows.sortWithinPartitions("shape", F.col("ref").isNull(), F.col("shape_row").isNull())
     found = map_rows(rows, ShapeParser(names), PARSED)
-    if shapes.old:
-        old = events.join(told, "shape", "left_anti").select(*BODY)
-        found = bronze.few(found.unionByName(map_rows(old, BodyParser(names), PARSED)))
+    if shapes.has_events_without_shape:
+        old = events.join(known_shapes, "shape", "left_anti").select(*BODY_COLUMNS)
+        found = bronze.coalesce_if_small(found.unionByName(map_rows(old, BodyParser(names), PARSED)))
     return found
 
 
 @dataclass(frozen=True)
 class ShapeParser:
-    """Reads the rows of one partition: of each shape first its contents, then itself, then the events that have it."""
+    """Reads the events of one partition by their shapes.
+
+    For each shape, the rows must contain its contents first, then the shape itself, then its events.
+    """
 
     names: NameRules
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take (ref, value, told, *`READ`); yield rows of `PARSED`."""
+        """Convert rows (ref, value, row of `shapes`, *`SHAPE_COLUMNS`) to rows of `PARSED`."""
         for _, group in groupby(rows, key=itemgetter(_SHAPE)):
             contents = TextContents()
             reader = facts_reader(self.names, contents)
-            same: dict[tuple[str, Forms], _Same] = {}
-            for ref, value, told, event_id, received_us, *cells in group:
+            by_kind: dict[tuple[str, Forms], _SharedCells] = {}
+            for ref, value, shape_row, event_id, received_us, *cells in group:
                 if ref is not None:
-                    contents.hold(ref, value)
-                elif told is not None:
-                    said = reader.learn(shape_of(tuple(told.values())))
+                    contents.add(ref, value)
+                elif shape_row is not None:
+                    shape = reader.learn(shape_of(tuple(shape_row.values())))
                 elif sent := sent_of(cells):
-                    fact = reader.fact(event_id, received_us, sent, said)
+                    fact = reader.fact(event_id, received_us, sent, shape)
                     key = fact.kind, fact.content.forms
-                    if any(True for _ in proofs_in(fact.content.write_signs)):  # events of one shape prove other things
-                        alike = _Same(fact)
+                    # Events of one shape may contain different proofs.
+                    if any(True for _ in proofs_in(fact.content.write_signs)):
+                        shared = _SharedCells(fact)
                     else:
-                        alike = same.get(key) or same.setdefault(key, _Same(fact))
-                    is_cut = sent.run_facets is None and fact.kind == "RUN" and said.has_run_facets
-                    yield alike.row(fact, sent.shape, is_cut=is_cut)
+                        shared = by_kind.get(key) or by_kind.setdefault(key, _SharedCells(fact))
+                    in_body = sent.run_facets is None and fact.kind == "RUN" and shape.has_run_facets
+                    yield shared.row(fact, sent.shape, in_body=in_body)
 
 
-_SHAPE = 3 + READ.index("shape")
+_SHAPE = 3 + SHAPE_COLUMNS.index("shape")
 
 
 @dataclass(frozen=True)
 class BodyParser:
-    """Reads the bodies of one partition."""
+    """Reads the bodies of events without a shape."""
 
     names: NameRules
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take rows of `BODY`; yield rows of `PARSED`."""
+        """Convert rows with the columns `BODY_COLUMNS` to rows of `PARSED`."""
         reader = facts_reader(self.names, ContentsInMemory())
         for event_id, received_us, body in rows:
             fact = reader.read(event_id, received_us, body)
-            yield _Same(fact).row(fact, None, is_cut=False)
+            yield _SharedCells(fact).row(fact, None, in_body=False)
 
 
-class _Same:
-    """What is the same of all events of one shape and kind in which names mean the same."""
+class _SharedCells:
+    """The cells of `PARSED` that events share if their shape, their kind and the meaning of their names are equal."""
 
     def __init__(self, fact: RunFacts):
         self._contents = refs_of(fact)
         self._links = [each for use in (*fact.inputs, *fact.outputs) for each in bindings_of(use)]
-        self._happened = changes_names(fact), text_of(sorted(outputs_of([fact])))
-        parted = sorted(names_of_parts([fact]))
-        self._parted = text_of(parted) if parted else None
+        self._changes = reports_change(fact), text_of(sorted(outputs_of([fact])))
+        partitioned_names = sorted(names_of_parts([fact]))
+        self._partitioned_names = text_of(partitioned_names) if partitioned_names else None
         proofs = list(proofs_in(fact.content.write_signs))
         self._proofs = text_of(proofs) if proofs else None
 
-    def row(self, fact: RunFacts, shape: str | None, *, is_cut: bool) -> Row:
+    def row(self, fact: RunFacts, shape: str | None, *, in_body: bool) -> Row:
         names = ((*alias.parts, *location.parts, fact.time_us) for alias, location in self._links)
         bindings = [dict(zip(BINDING.fields, each, strict=True)) for each in names]
-        told = (
+        cells = (
             fact.event_id,
             shape,
             fact.kind,
@@ -159,8 +167,8 @@ class _Same:
             fact.content.producer,
             fact.time_us,
             order_text(fact.order),
-            is_cut,
-            self._parted,
+            in_body,
+            self._partitioned_names,
             self._proofs,
         )
-        return fact.run_key, facts_text([fact]), self._contents, None, bindings, *self._happened, *told
+        return fact.run_key, facts_text([fact]), self._contents, None, bindings, *self._changes, *cells

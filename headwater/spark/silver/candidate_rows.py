@@ -1,4 +1,4 @@
-"""Candidates as rows: what one run says of one output, in the columns of `edge_sets`."""
+"""Candidates as rows of `edge_sets`. A candidate is the lineage that one run reports for one output."""
 
 from typing import TypeVar
 
@@ -18,11 +18,18 @@ CANDIDATE = StructOf({**COLUMNS, "gone": "boolean", "replaced": "boolean"})
 
 BELOW, BESIDE = "below", "beside"
 
+WRITTEN, SETTLES, JOB = "written", "settles", "job"
+"""Kinds of entries in `names`: the output, a dataset that settles a doubt (rule 4.10), a job by its name as sent."""
+
 
 class CandidateRow(Struct):
-    """A row in `COLUMNS`; what is written nowhere has no dataset, its `output_key` stands for a job.
+    """A candidate in the columns `COLUMNS`.
 
-    application: the parent of the run.
+    Without an output, the columns of the dataset are null, and `output_key` identifies the job.
+    application: the run key of the parent run.
+    asks: which related runs may explain opaque inputs (BELOW, BESIDE); null for none.
+    kin: the names that these runs report, as JSON.
+    names: see `names_text`.
     """
 
     group_key: str
@@ -48,27 +55,28 @@ class CandidateRow(Struct):
     period_us: int | None
     asks: str | None
     kin: str | None
+    names: str | None
     content: str
 
     @property
     def dataset(self) -> Name | None:
-        """The output, in its generation."""
+        """The output with its generation; None if the run reports no output."""
         if self.dataset_name is None:
             return None
         return Name(self.dataset_namespace or "", self.dataset_name, self.generation or "")
 
     @property
     def job_output(self) -> JobOutput:
-        """Where the candidate counts."""
+        """The layer, job and output of the candidate."""
         return JobOutput(self.layer, Name(self.job_namespace, self.job_name), self.dataset)
 
     @property
     def kind_of_write(self) -> int:
-        """What the write does to the rows that were there."""
+        """How the write treats existing rows: a constant of `write_kinds`."""
         return ADDS if not self.rewrites else UNLESS_PARTS if self.unless_parts else WHOLE
 
     def candidate(self, lineage: T) -> Candidate[T]:
-        """Return the candidate; lineage: what its content comes to."""
+        """Convert the row to a `Candidate`; lineage: a value that identifies its content."""
         return Candidate(
             self.time_us, self.tie, self.run_key, self.execution, self.started_us, self.last_us, self.weight,
             self.landed, self.kind_of_write,
@@ -77,22 +85,34 @@ class CandidateRow(Struct):
 
 
 def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], application: str | None) -> CandidateRow:
-    """Return a candidate of a run as a row."""
+    """Convert a candidate to a row; application: the run key of the parent run."""
     layer, job, output = job_output
     namespace, name, generation = output or (None, None, None)
     return CandidateRow(
         key_of(layer, *job.parts, *(output or (None,))),
-        key_of(*output.parts) if output else key_of(layer, *job.parts, None),  # all generations are judged together
+        key_of(*output.parts) if output else key_of(layer, *job.parts, None),  # the same for all generations
         candidate.run_key, candidate.execution, application, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
         "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites > ADDS,
-        candidate.rewrites == UNLESS_PARTS, candidate.period_us, _asks(candidate.lineage), None,
-        text_of(candidate.lineage),
+        candidate.rewrites == UNLESS_PARTS, candidate.period_us, _explainers(candidate.lineage), None,
+        names_text(candidate.lineage), text_of(candidate.lineage),
     )  # fmt: skip
 
 
-def _asks(lineage: OutputLineage) -> str | None:
-    """Return which runs may explain what a run says: those BELOW it, or those BESIDE it in its execution."""
+def _explainers(lineage: OutputLineage) -> str | None:
+    """Return which runs may explain opaque inputs (rule 4.7): runs BELOW this one, or BESIDE it in its execution."""
     if lineage.asks:
         return BELOW
     return BESIDE if lineage.output is None else None
+
+
+def names_text(lineage: OutputLineage) -> str:
+    """Return the datasets and jobs in lineage as a JSON list of [namespace, name] or [namespace, name, kind].
+
+    Kinds are WRITTEN, SETTLES and JOB. Datasets have no generation. A join by name finds the candidates of a dataset.
+    """
+    written = [] if lineage.output is None else [(*lineage.output.parts, WRITTEN)]
+    settling = [(*each.dataset.parts, SETTLES) for each in lineage.doubts if each.dataset is not None]
+    jobs = (*lineage.jobs, *(job for feed in lineage.feeds for job in (feed.job, *feed.jobs)))
+    sources = dict.fromkeys(name.parts for name in lineage.datasets)
+    return text_of([*written, *sources, *dict.fromkeys(settling), *((*job.parts, JOB) for job in dict.fromkeys(jobs))])

@@ -1,4 +1,4 @@
-"""What schema and lineage facets say, from bronze's tables by the hash of their content; as text until it is asked."""
+"""Read the contents of schema, lineage and SQL facets from bronze. Tasks decode a content when they first need it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -21,55 +21,61 @@ from headwater.lineage.edges.schema_columns import Path, told_apart
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
 from headwater.spark.delta.arrow_rows import Row, map_groups
-from headwater.spark.delta.spark_delta import TableFolder
-from headwater.spark.silver.texts import Reading, text_of
+from headwater.spark.delta.spark_delta import TableFolder, scanned_bytes
+from headwater.spark.silver.texts import CachedDecoder, text_of
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS, VALUES, Table
 
 SCHEMA, LINEAGE, SQL = "s", "l", "q"
-"""What a reference begins with, before the hash: what says nothing may be a schema here and a lineage facet there."""
+"""Prefixes of references: the kind of the facet. Empty facets of different kinds may have the same hash."""
 
 CONTENT = Table("content", {"ref": "string", "value": "string", "twins": "boolean"})
-"""value: null of what says nothing; case_conflicts: a schema that tells columns apart by case."""
+"""`value`: the content as JSON, null if it is empty. `twins`: the schema has columns that differ only in case."""
 
-read_columns = Reading(tuple[Path, ...])
+read_columns = CachedDecoder(tuple[Path, ...])
 _read_lines = msgspec.json.Decoder(tuple[SentEdge, ...])
 _read_sql = msgspec.json.Decoder(SentSql)
-_NOTHING = "[]"
+_EMPTY = "[]"
 
 
 def refs_of(fact: RunFacts) -> str:
-    """Return what a part refers to, in a fixed order, as one text."""
+    """Return the references to the contents of an event, sorted and separated by spaces."""
     schemas = {one.schema for one in (*fact.inputs, *fact.outputs) if one.schema}
     sql = {fact.content.sql} - {None, DELETED}
     lineage = [LINEAGE + each for each in lineage_of(fact)]
-    return joined([*(SCHEMA + each for each in schemas - {DELETED}), *lineage, *(f"{SQL}{each}" for each in sql)])
+    return joined_refs([*(SCHEMA + each for each in schemas - {DELETED}), *lineage, *(f"{SQL}{each}" for each in sql)])
 
 
 def lineage_of(fact: RunFacts) -> set[str]:
-    """Return the hashes of the lineage facets that a part refers to."""
+    """Return the hashes of the lineage facets in an event."""
     lineage = {found for _, found in fact.content.declared}
     lineage.update(found for one in (*fact.inputs, *fact.outputs) for found in (one.lineage, one.declared) if found)
     return lineage - {DELETED}
 
 
-def joined(refs: Iterable[str]) -> str:
-    """Return references as one text."""
+def joined_refs(refs: Iterable[str]) -> str:
+    """Return references as one text, sorted and separated by spaces."""
     return " ".join(sorted(refs))
 
 
 def refs_in(rows: DataFrame, *more: str) -> DataFrame:
-    """Return what rows refer to in column `contents`, each reference (and `more` columns) once."""
+    """Return the distinct references (`ref`) in the column `contents`, with the columns in `more`."""
     found = rows.select(*more, F.explode(F.split("contents", " ")).alias("ref"))
     return found.where("ref <> ''").distinct()
 
 
-def stored(bronze: TableFolder, table: Table) -> DataFrame:
-    """Return a table of bronze; nothing where a version before did not have it."""
-    return (bronze.read(table) if bronze.exists(table) else bronze.rows(table, [])).select(*table.columns)
+def rows_by_key(bronze: TableFolder, table: Table, wanted: DataFrame, key: str) -> DataFrame:
+    """Return the rows of a bronze table whose key is in `wanted`.
+
+    The result is empty if the table does not exist because an older release wrote bronze.
+    """
+    if not bronze.exists(table):
+        return bronze.rows(table, [])
+    rows = bronze.scan(table).select(*table.columns)
+    return bronze.matching(rows, wanted, [key], size=scanned_bytes(rows))
 
 
 def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataFrame:
-    """Return rows of `CONTENT` for references (`ref`), each of which comes once."""
+    """Return a row of `CONTENT` for each reference; `refs` must contain each reference (`ref`) once."""
     read: Mapping[str, tuple[Table, Callable[[Sequence[Row]], tuple[str, bool]]]] = {
         SCHEMA: (SCHEMAS, _schema),
         LINEAGE: (COLUMN_LINEAGE, partial(_lineage, names.canonical)),
@@ -79,63 +85,62 @@ def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataF
     for kind, (table, step) in read.items():
         key = next(iter(table.columns))
         wanted = refs.where(F.col("ref").startswith(kind)).select(F.substring("ref", 2, 99).alias(key))
-        rows = stored(bronze, table).join(wanted, key, "left_semi")
+        rows = rows_by_key(bronze, table, wanted, key)
         texts = map_groups(rows, key, partial(_content, kind, step), CONTENT, small=bronze.small)
         found = found.unionByName(texts)
-    return refs.join(bronze.few(found), "ref", "left")
+    return refs.join(bronze.coalesce_if_small(found), "ref", "left")
 
 
 class TextContents(ContentsInMemory):
-    """Contents of one task, held as text until they are asked for."""
+    """The contents that one task needs. They stay JSON until the rules read them."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
         super().__init__()
         self._texts: dict[str, str] = {}
 
-    def hold(self, ref: str, value: str | None) -> None:
-        """Take a row of `CONTENT`."""
-        self._texts[ref] = value or _NOTHING
+    def add(self, ref: str, value: str | None) -> None:
+        """Add a row of `CONTENT`."""
+        self._texts[ref] = value or _EMPTY
 
-    def forget(self) -> None:
-        """Let go of everything."""
-        for held in (self._texts, self._lineage, self._schemas, self._sql):
-            held.clear()
+    def clear(self) -> None:
+        """Remove all contents."""
+        for cache in (self._texts, self._lineage, self._schemas, self._sql):
+            cache.clear()
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
-        """Return the lines of a lineage facet."""
+        """Return the edges in a lineage facet, as sent."""
         if content_hash not in self._lineage:
             self.add_lineage(content_hash, _read_lines.decode(self._texts[LINEAGE + content_hash]))
         return super().lineage(content_hash)
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema."""
+        """Return the columns of a schema, as paths."""
         if content_hash not in self._schemas and not is_joined(content_hash):
             self.add_schema(content_hash, read_columns(self._texts[SCHEMA + content_hash]))
         return super().schema(content_hash)
 
     def sql(self, content_hash: str) -> SentSql:
-        """Return an `sql` facet."""
+        """Return the content of an `sql` facet; its query is empty if bronze has no text for it."""
         if content_hash not in self._sql:
             text = self._texts[SQL + content_hash]
-            self.add_sql(content_hash, SentSql("") if text == _NOTHING else _read_sql.decode(text))
+            self.add_sql(content_hash, SentSql("") if text == _EMPTY else _read_sql.decode(text))
         return super().sql(content_hash)
 
 
-def exact_keys(columns: str) -> frozenset[str]:
-    """Return the keys that the columns of a schema would share."""
+def ambiguous_keys(columns: str) -> frozenset[str]:
+    """Return the casefolded names that several columns of a schema share (`told_apart`); columns: JSON."""
     return told_apart(read_columns(columns))
 
 
 def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows: Sequence[Row]) -> Iterator[Row]:
-    """Take the rows of one hash; bronze may have one of them twice."""
+    """Convert the rows of one hash to a row of `CONTENT`. Bronze may contain a row twice."""
     once = {row[1]: row for row in rows}
     yield kind + rows[0][0], *step([once[ordinal] for ordinal in sorted(once)])
 
 
 def _schema(rows: Sequence[Row]) -> tuple[str, bool]:
     text = text_of(schema_columns(rows))
-    return text, bool(exact_keys(text))
+    return text, bool(ambiguous_keys(text))
 
 
 def _sql(rows: Sequence[Row]) -> tuple[str, bool]:

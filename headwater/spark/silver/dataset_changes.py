@@ -1,4 +1,4 @@
-"""What the events of one run drop, rename and write, by the names as sent: rows of `bindings`."""
+"""The drops, renames and writes of one run, by names as sent, as rows of `bindings`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,39 +12,40 @@ from headwater.tables import BINDINGS, Table, without
 BINDING, RENAME, DROP, WRITE, PENDING = "binding", "rename", "drop", "write", "pending"
 CHANGES = (RENAME, DROP)
 
-HAPPENED = Table("happened", without(BINDINGS, "batch", "rules_hash"))
-KEYS = tuple(HAPPENED.columns)
+NAME_CHANGES = Table("name_changes", without(BINDINGS, "batch", "rules_hash"))
+KEYS = tuple(NAME_CHANGES.columns)
 
 
-def happened(rows: Sequence[Row]) -> Iterator[Row]:
-    """Take the rows of one run, in the columns `spark_derivation.GROUP`; yield rows of `HAPPENED`.
+def name_changes(rows: Sequence[Row]) -> Iterator[Row]:
+    """Convert the rows of one run, in the columns `spark_derivation.RUN_COLUMNS`, to rows of `NAME_CHANGES`.
 
-    PENDING is what a run may yet drop, rename (`ordinal` 0) or write, once more of its events are known.
+    A PENDING row states that the run may still drop or rename (`ordinal` 0) or write a dataset, once more of its events
+    arrive.
     """
     facts = list({fact.event_id: fact for row in rows for fact in read_facts(row[1])}.values())
     run_key = facts[0].run_key
     changes = sent_changes(facts)
     for place, (time_us, old, new) in enumerate(changes):
-        yield (DROP if new is None else RENAME, *old.parts, *_to(new), time_us, run_key, place)
+        yield (DROP if new is None else RENAME, *old.parts, *_name_cells(new), time_us, run_key, place)
     writes = set(sent_writes(facts))
     for time_us, name in sorted(writes):
-        yield (WRITE, *name.parts, *_to(None), time_us, run_key, None)
-    if not changes and any(changes_names(fact) for fact in facts):
-        yield (PENDING, *_to(None), *_to(None), 0, run_key, 0)
+        yield (WRITE, *name.parts, *_name_cells(None), time_us, run_key, None)
+    if not changes and any(reports_change(fact) for fact in facts):
+        yield (PENDING, *_name_cells(None), *_name_cells(None), 0, run_key, 0)
     for name in sorted(outputs_of(facts)) if not writes else ():
-        yield (PENDING, *name.parts, *_to(None), 0, run_key, None)
+        yield (PENDING, *name.parts, *_name_cells(None), 0, run_key, None)
 
 
-def changes_names(fact: RunFacts) -> bool:
+def reports_change(fact: RunFacts) -> bool:
     """Return whether an event reports DROP or RENAME."""
     return any(each.lifecycle in ("DROP", "RENAME") for each in fact.outputs)
 
 
 def outputs_of(facts: Iterable[RunFacts]) -> set[Name]:
-    """Return the names that runs write, or would."""
+    """Return the names of the outputs of runs, and of the targets in their `lineage` facets."""
     runs = [fact for fact in facts if fact.kind == "RUN"]
     return {name for fact in runs for name in (*(each.name for each in fact.outputs), *fact.content.leads_to)}
 
 
-def _to(name: Name | None) -> tuple[str, str]:
+def _name_cells(name: Name | None) -> tuple[str, str]:
     return name.parts if name else ("", "")

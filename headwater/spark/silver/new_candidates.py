@@ -1,4 +1,4 @@
-"""What runs say of outputs, held against what is stored: candidates that a batch changes, datasets that are read."""
+"""Compare the candidates of a batch with the stored ones: which candidates change, and which datasets are read."""
 
 import json
 from collections.abc import Sequence
@@ -13,56 +13,82 @@ from headwater.spark.gold.open_candidates import CLOSED, OPEN, count
 from headwater.spark.silver.silver_datasets import DATASET, reads, still_read
 from headwater.spark.silver.silver_relations import SilverRelations
 from headwater.spark.silver.state import State
-from headwater.spark.silver.stored_runs import Seen
+from headwater.spark.silver.stored_runs import Aggregates
 from headwater.tables import EDGE_SETS
 
-VOTE = ["group_key", "run_key"]
-"""What tells a candidate from others."""
+CANDIDATE_KEY = ["group_key", "run_key"]
+"""The columns that identify a candidate."""
 
 
 class NewCandidates(NamedTuple):
-    """Rows of `COUNTED`, and the datasets that have readers (`ever_read`) or have none any more.
+    """The changed candidates of a batch.
 
-    closed: what the run keys of those begin with that were closed before; closes: some are closed now.
-    asks: some ask about other runs; loud, quiet: as in `SilverBatch`; said_bytes: how long the texts of open ones are.
+    rows: rows of `COUNTED`.
+    read: datasets, with `ever_read`: true if a run reads the dataset to write another, false if none does any more.
+    closed_prefixes: prefixes of the run keys of candidates that were closed before the batch.
+    has_closed: some candidates are closed now.
+    has_unexplained: other runs may explain some open candidates (rule 4.7).
+    changes_edges, repeats_lineage: as in `SilverBatch`.
+    added_chars: the change of the total text length of open candidates, in characters.
     """
 
     rows: DataFrame
     read: DataFrame
-    closed: Sequence[str]
-    closes: bool
-    asks: bool
-    loud: bool
-    quiet: bool
-    said_bytes: int
+    closed_prefixes: Sequence[str]
+    has_closed: bool
+    has_unexplained: bool
+    changes_edges: bool
+    repeats_lineage: bool
+    added_chars: int
 
 
 def new_candidates(
-    folder: TableFolder, state: State, derived: DataFrame, told: Seen, *, asks: bool
+    folder: TableFolder, state: State, derived: DataFrame, aggregates: Aggregates, *, has_unexplained: bool
 ) -> NewCandidates | None:
-    """Hold what runs say against what is stored; None if they say nothing new. asks: as in `LayerPosition`, before."""
-    if not told["changes"] and not (told["below"] and asks):
+    """Compare the candidates of derived runs with the stored ones; return None if nothing changes.
+
+    derived: rows of `DERIVED`; aggregates: over these rows; has_unexplained: as in `LayerPosition`, before the batch.
+    """
+    if not aggregates["changes"] and not (aggregates["has_parents"] and has_unexplained):
         return None
-    changes = derived.select(F.explode("changes").alias("vote")).select("vote.*")
+    changes = derived.select(F.explode("changes").alias("candidate")).select("candidate.*")
     outputs = changes.select("output_key").distinct()
     closed = folder.read(EDGE_SETS)
     executions = changes.select("execution").distinct()
-    begins = {text for texts_of_run in json.loads(told["executions"]) for text in texts_of_run}
-    same = closed.where(ranges("execution", begins)).join(executions, "execution", "left_semi")
+    prefixes = {text for texts_of_run in json.loads(aggregates["executions"]) for text in texts_of_run}
+    of_executions = closed.where(ranges("execution", prefixes)).join(executions, "execution", "left_semi")
     is_closed = {"part": F.lit(CLOSED)}
-    before = state.read(EDGE_SETS).withColumn("part", F.lit(OPEN))
-    found = before.unionByName(same.select(closed.columns).withColumns(is_closed))
-    if told["replaced"]:  # what stood behind a candidate that is gone may stand again
+    is_open = {"part": F.lit(OPEN)}
+    found = state.lookup(EDGE_SETS, outputs, ["output_key"]).withColumns(is_open)
+    found = found.unionByName(of_executions.select(closed.columns).withColumns(is_closed))
+    if aggregates["replaced"]:  # without the replaced candidate, a closed one may count again
         losing = changes.where("replaced").select("output_key").distinct()
         losing = closed.join(losing, "output_key", "left_semi").select(closed.columns)
         found = found.unionByName(losing.withColumns(is_closed)).distinct()
-    found = folder.few(found).join(outputs, "output_key", "left_semi")
+    found = folder.coalesce_if_small(found).join(outputs, "output_key", "left_semi")
     counted = count(folder, found, changes)
-    rows, seen = SilverRelations(folder, before, derived, counted, asks=asks).answered()
+    before = state.read(EDGE_SETS).withColumns(is_open)
+    rows, changed_aggregates = SilverRelations(
+        folder, before, derived, counted, has_unexplained=has_unexplained
+    ).explained()
     read = reads(changes.where("NOT gone")).withColumn("ever_read", F.lit(True))
-    if told["replaced"]:
-        others = before.unionByName(closed.withColumns(is_closed)).join(changes.select(*VOTE), VOTE, "left_anti")
-        lost = reads(found.join(changes.where("replaced").select(*VOTE), VOTE, "left_semi"))
+    if aggregates["replaced"]:
+        others = before.unionByName(closed.withColumns(is_closed)).join(
+            changes.select(*CANDIDATE_KEY), CANDIDATE_KEY, "left_anti"
+        )
+        lost = reads(found.join(changes.where("replaced").select(*CANDIDATE_KEY), CANDIDATE_KEY, "left_semi"))
         read = read.unionByName(still_read(lost.join(read, DATASET, "left_anti"), others))
-    closes, asking, loud, quiet = (bool(seen[name]) for name in ("closes", "asks", "loud", "quiet"))
-    return NewCandidates(rows, read, json.loads(seen["closed"]), closes, asking, loud, quiet, int(seen["said"] or 0))
+    has_closed, any_unexplained, changes_edges, repeats_lineage = (
+        bool(changed_aggregates[name]) for name in ("has_closed", "has_unexplained", "changes_edges", "repeats_lineage")
+    )
+    added_chars = (changed_aggregates["open_chars"] or 0) - (changed_aggregates["previous_chars"] or 0)
+    return NewCandidates(
+        rows,
+        read,
+        json.loads(changed_aggregates["closed_prefixes"]),
+        has_closed,
+        any_unexplained,
+        changes_edges,
+        repeats_lineage,
+        added_chars,
+    )

@@ -1,4 +1,4 @@
-"""Of each name, as sent, the newest schema and tags, once those of a batch have come."""
+"""The newest schemas and tags of each dataset name, as sent, including those of the batch."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,114 +12,131 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.newest_first import NEWNESS
 from headwater.spark.delta.arrow_rows import map_rows
-from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
-from headwater.spark.silver.content_texts import exact_keys
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
+from headwater.spark.silver.content_texts import ambiguous_keys
 from headwater.spark.silver.dataset_lists import DatasetLists
-from headwater.spark.silver.known import LATEST, PARTS, SCHEMA_FACET, Latest, SchemaHistory, seen_of, with_columns
+from headwater.spark.silver.derivation_context import (
+    LATEST,
+    PARTS,
+    SCHEMA_FACET,
+    NewestMentions,
+    SchemaHistory,
+    mentions_of,
+    with_columns,
+)
 from headwater.spark.silver.silver_datasets import DATASET
 from headwater.tables import Table
 
-OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]
+FACET_KEY = ["namespace", "name", *DATASET, "facet", "producer"]
 """The key of a row of `LATEST`."""
 
 IS_NEWER = "s.moved OR " + " > ".join(f"struct({', '.join(f'{side}.{name}' for name in NEWNESS)})" for side in "st")
-"""Which rows replace those that are kept, as `State.put` takes it."""
+"""SQL condition for `State.put`: a row replaces the stored one if it is newer or has `moved`."""
 
 _GENERATIONS = Table("generations", dict.fromkeys(DATASET, "string"))
-_REST = [name for name in LATEST.columns if name not in OF_NAME]
+_VALUE_COLUMNS = [name for name in LATEST.columns if name not in FACET_KEY]
 
 
 class NewestFacets:
-    """Rows of `LATEST`: those that are kept, and what a batch makes of them."""
+    """Rows of `LATEST`, before the batch and with its changes."""
 
     def __init__(self, folder: TableFolder, stored: DataFrame, naming: Naming):
-        """Take those that are kept, and what names mean now."""
+        """naming: the current meaning of names; stored: the rows before the batch."""
         self._folder = folder
         self._before = self._now = stored.select(*LATEST.columns)
         self._naming = naming
         self._case_conflicts: Sequence[Sequence[str]] = ()
 
-    def take(self, rows: DataFrame, contents: DataFrame, spans: DataFrame | None) -> DataFrame:
-        """Read `facts` of runs; return new rows, of names that mean something else `moved` or `gone`.
+    def add(self, rows: DataFrame, contents: DataFrame, spans: DataFrame | None) -> DataFrame:
+        """Add the schemas and tags in the facts of runs; return the new rows.
 
-        contents: rows of `content_texts.CONTENT`, what they refer to; spans: when names moved, then rows are those of
-        all runs that use them.
+        contents: rows of `content_texts.CONTENT` for the references of these runs.
+        spans: the names whose meaning changed, and when; `rows` must then contain all runs that use these names.
+        A new row with `moved` replaces the stored row even if that is newer, and a row with `gone` deletes it.
         """
-        said = map_rows(rows.select("parts"), Latest(self._naming), LATEST)
-        newest = F.max_by(F.struct(*_REST), F.struct(*NEWNESS)).alias("newest")
-        said = said.groupBy(*OF_NAME).agg(newest).select(*OF_NAME, "newest.*")
-        found, seen = kept(
-            with_columns(said, contents), case_conflicts=texts(F.when(F.col("twins"), F.array(*DATASET)))
+        mentions = map_rows(rows.select("parts"), NewestMentions(self._naming), LATEST)
+        newest = F.max_by(F.struct(*_VALUE_COLUMNS), F.struct(*NEWNESS)).alias("newest")
+        mentions = mentions.groupBy(*FACET_KEY).agg(newest).select(*FACET_KEY, "newest.*")
+        found, aggregates = checkpoint_with_aggregates(
+            with_columns(mentions, contents), case_conflicts=texts(F.when(F.col("twins"), F.array(*DATASET)))
         )
-        self._case_conflicts = json.loads(seen["case_conflicts"])
+        self._case_conflicts = json.loads(aggregates["case_conflicts"])
         fresh = found.withColumns({"gone": F.lit(False), "moved": F.lit(False)})
         if spans is not None:
             stale = self._stale(spans)
-            again = fresh.join(stale, OF_NAME, "left_semi").withColumn("moved", F.lit(True))
-            others = fresh.join(stale, OF_NAME, "left_anti")
-            gone = stale.join(found, OF_NAME, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
-            fresh = keep(self._folder.few(others.unionByName(again).unionByName(gone)))
-            self._now = self._now.join(stale, OF_NAME, "left_anti")
+            replacing = fresh.join(stale, FACET_KEY, "left_semi").withColumn("moved", F.lit(True))
+            others = fresh.join(stale, FACET_KEY, "left_anti")
+            gone = stale.join(found, FACET_KEY, "left_anti").withColumns({"gone": F.lit(True), "moved": F.lit(True)})
+            fresh = checkpoint(self._folder.coalesce_if_small(others.unionByName(replacing).unionByName(gone)))
+            self._now = self._now.join(stale, FACET_KEY, "left_anti")
         self._now = self._now.unionByName(fresh.where("NOT gone").drop("gone", "moved"))
         return fresh
 
     def _stale(self, spans: DataFrame) -> DataFrame:
-        """Return the rows that were mentioned when their name meant something else: all of them are in these spans."""
+        """Return the rows of mentions in these spans. Their names mean other datasets now."""
         inside = self._now.join(F.broadcast(spans), ["namespace", "name"])
         inside = inside.where("time_us BETWEEN since_us AND until_us")
-        return keep(inside.select(*LATEST.columns).dropDuplicates(OF_NAME))
+        return checkpoint(inside.select(*LATEST.columns).dropDuplicates(FACET_KEY))
 
     def lists(self, datasets: Iterable[Name]) -> dict[Name, DatasetLists]:
-        """Return the lists of columns of some datasets; none of one of which nothing is known."""
+        """Return the lists of columns of datasets. For an unknown dataset, they are empty."""
         return self._lists(self._now, datasets)
 
-    def renewed(self, rows: DataFrame, lenders: Iterable[Name]) -> Iterator[Span]:
-        """Yield those of some datasets whose columns the batch, rows of `facts`, may change, and since when.
+    def changed_columns(self, rows: DataFrame, schema_sources: Iterable[Name]) -> Iterator[Span]:
+        """Yield the datasets whose columns the batch may change, and the times that change (see `Schemas.renewed`).
 
-        See `Schemas.renewed`; what is mentioned late may change them at any time.
+        rows: the facts of the batch; schema_sources: the datasets to compare. A late mention may change columns at any
+        time.
         """
-        wanted = frozenset(lenders)
+        wanted = frozenset(schema_sources)
         mentioned = map_rows(rows.select("parts"), SchemaHistory(self._naming, wanted), LATEST)
-        told = mentioned.groupBy(*DATASET, "producer", "content_hash").agg(F.min("time_us"), F.min("credible"))
-        found = told.collect()
-        parted = self._parted(self._now, wanted) - self._parted(self._before, wanted) if wanted else set()
-        yield from map(Span, parted)
+        mentioned_lists = mentioned.groupBy(*DATASET, "producer", "content_hash").agg(
+            F.min("time_us"), F.min("credible")
+        )
+        found = mentioned_lists.collect()
+        partitioned = (
+            self._partitioned(self._now, wanted) - self._partitioned(self._before, wanted) if wanted else set()
+        )
+        yield from map(Span, partitioned)
         before = self._lists(self._before, wanted) if found else {}
-        for *parts, worth, schema, since_us, credible in found:
+        for *parts, authority, schema, since_us, credible in found:
             dataset = Name(*parts)
             known = before[dataset].known
-            added, changes = before[dataset].differs(schema)
-            late = known.base is not None and since_us < known.base.time_us
-            if not credible or added or late:
+            added, changes = before[dataset].compare(schema)
+            is_before_base = known.base is not None and since_us < known.base.time_us
+            if not credible or added or is_before_base:
                 yield Span(dataset)
-            elif int(worth[0]) > ADDED and changes:
+            elif int(authority[0]) > ADDED and changes:
                 yield Span(dataset, since_us)
 
     def _lists(self, latest: DataFrame, datasets: Iterable[Name]) -> dict[Name, DatasetLists]:
         wanted = sorted(datasets)
         named = F.broadcast(self._folder.rows(_GENERATIONS, wanted))
         rows = latest.where(F.col("facet") == SCHEMA_FACET).join(named, DATASET).select(*LATEST.columns).collect()
-        parted = self._parted(latest, wanted)
-        found = {dataset: DatasetLists(dataset in parted) for dataset in wanted}
-        for dataset, seen, text in seen_of(rows):
-            found[dataset].take(seen, text)
+        partitioned = self._partitioned(latest, wanted)
+        found = {dataset: DatasetLists(dataset in partitioned) for dataset in wanted}
+        for dataset, mention, text in mentions_of(rows):
+            found[dataset].add(mention, text)
         return found
 
-    def _parted(self, latest: DataFrame, datasets: Iterable[Name]) -> set[Name]:
-        """Return those of some datasets of which some event mentions a part."""
+    def _partitioned(self, latest: DataFrame, datasets: Iterable[Name]) -> set[Name]:
+        """Return the datasets whose parts some event mentions."""
         named = F.broadcast(self._folder.rows(_GENERATIONS, sorted(datasets)))
         rows = latest.where(F.col("facet") == PARTS).join(named, DATASET).select(*DATASET).distinct().collect()
         return {Name(*row) for row in rows}
 
-    def told_apart(self, before: Iterable[Name], *, moved: bool) -> Mapping[Name, frozenset[str]]:
-        """Return the keys that newest schemas tell apart by case: most lakes have none, then nothing is read.
+    def ambiguous_columns(self, before: Iterable[Name], *, moved: bool) -> Mapping[Name, frozenset[str]]:
+        """Return the casefolded names that several columns share in the newest schemas (`ambiguous_keys`), by dataset.
 
-        before: datasets that had such.
+        before: the datasets with such columns before the batch; moved: the meaning of some names changed. If no schema
+        has such columns, as in most lakes, the method reads no table.
         """
-        several = {Name(*name) for name in self._case_conflicts} | set(before)
-        if moved:  # an older schema may be the newest one again
-            several |= {Name(*row) for row in self._now.where("twins").select(*DATASET).collect()}
-        if not several:
+        ambiguous = {Name(*name) for name in self._case_conflicts} | set(before)
+        if moved:  # an older schema may be the newest again
+            ambiguous |= {Name(*row) for row in self._now.where("twins").select(*DATASET).collect()}
+        if not ambiguous:
             return {}
-        found = {dataset: exact_keys(text) for dataset, each in self.lists(several).items() if (text := each.columns)}
+        found = {
+            dataset: ambiguous_keys(text) for dataset, each in self.lists(ambiguous).items() if (text := each.columns)
+        }
         return {dataset: keys for dataset, keys in found.items() if keys}

@@ -1,4 +1,4 @@
-"""One batch of silver: what its events change is worked out anew, whichever runs that concerns, and nothing else."""
+"""Process one batch of silver: derive every run that the events of the batch change, and write the results."""
 
 import json
 from collections.abc import Iterable, Sequence, Set
@@ -14,43 +14,59 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.changed_runs import affected_runs
-from headwater.spark.delta.ranges import begin
-from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts, together
+from headwater.spark.delta.ranges import key_prefix
+from headwater.spark.delta.spark_delta import (
+    TableFolder,
+    checkpoint,
+    checkpoint_with_aggregates,
+    run_concurrently,
+    texts,
+)
 from headwater.spark.gold.buckets import buckets_for
 from headwater.spark.gold.run_findings import COMPARISON
 from headwater.spark.layer_positions import LayerPosition
 from headwater.spark.silver.bronze_reading import parse
+from headwater.spark.silver.derivation_context import DerivationContext
 from headwater.spark.silver.derived_runs import DerivedRuns, names_in
 from headwater.spark.silver.event_shapes import Shapes
-from headwater.spark.silver.known import Known
 from headwater.spark.silver.new_candidates import new_candidates
 from headwater.spark.silver.newest_facets import NewestFacets
-from headwater.spark.silver.proven_runs import proven_runs, take_proofs
-from headwater.spark.silver.silver_datasets import DATASET, sent_spellings
+from headwater.spark.silver.proven_runs import proven_runs, store_proofs
+from headwater.spark.silver.silver_datasets import sent_spellings
 from headwater.spark.silver.silver_facets import newest_facets
-from headwater.spark.silver.silver_names import LearntNames
+from headwater.spark.silver.silver_names import BatchNaming
 from headwater.spark.silver.silver_writing import SilverWriter
 from headwater.spark.silver.state import State
-from headwater.spark.silver.stored_runs import Seen, StoredRuns
+from headwater.spark.silver.stored_runs import Aggregates, StoredRuns
 from headwater.spark.silver.texts import read_names
-from headwater.tables import COMMIT_PROOFS, LATEST_FACETS, SCHEMA_SOURCES
+from headwater.tables import COMMIT_PROOFS, EDGE_SETS, LATEST_FACETS, SCHEMA_SOURCES
 
 
-class Others(NamedTuple):
-    """Runs outside a batch that it concerns: those that use names at such times, and these keys (`run_key`)."""
+class RunSelection(NamedTuple):
+    """Runs outside the batch that it may change.
+
+    spans: names and times; all runs that use these names at these times belong to the set.
+    keys: the keys (`run_key`) of further runs; None without any.
+    """
 
     spans: frozenset[Span] = frozenset()
     keys: DataFrame | None = None
 
 
 class SilverBatch:
-    """The state of one batch of silver; see `changed_runs.ChangedRuns`.
+    """Processes one batch of silver. Implements `changed_runs.ChangedRuns`.
 
-    exact, borrows, asks, dated, proves: as in `LayerPosition`, after the batch. counted, derived: what it changes, rows
-    of `COUNTED` and `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something
-    happened to names; changed: some dataset is another one; loud, quiet: some candidates say something new, or again
-    what stands; newest_us, parted, removed_before_us, buckets: as in `LayerPosition`, after the batch; buckets_before:
-    before it.
+    ambiguous_columns, has_schema_sources, has_unexplained, has_nominal_times, has_base_lists, has_commit_proofs,
+    removed_before_us, newest_us, partitioned_names, buckets, content_chars: as in `LayerPosition`, after the batch.
+    had_base_lists, newest_before_us, buckets_before: the same, before the batch.
+    counted: the changed candidates, rows of `COUNTED`; None if none changed.
+    derived: the derived runs, rows of `DERIVED`.
+    replaced: prefixes of the keys of derived runs that silver contained before the batch.
+    before: the open candidates before the batch.
+    changed_datasets: the changed datasets in the columns `DATASET`; None if none changed.
+    moved: names that a symlink, rename or drop changes.
+    changes_edges: some changed candidates may change edges.
+    repeats_lineage: some changed candidates only repeat the current lineage of their outputs.
     """
 
     def __init__(
@@ -63,169 +79,194 @@ class SilverBatch:
         *,
         bindings: Iterable[SqlRow],
     ):
-        """`before`: of the last batch; bindings: rows of that table."""
+        """before: the position after the last batch; bindings: the stored rows of this table."""
         self.folder = folder
         self._bronze = bronze
         self.rules = rules
         self.number = before.batch + 1
-        self.exact = self._exact_before = before.exact
-        self.borrows = before.borrows
-        self.asks = before.asks
-        self.dated = before.dated
-        self.proves = before.proves
+        self.ambiguous_columns = self._ambiguous_columns_before = before.ambiguous_columns
+        self.has_schema_sources = before.has_schema_sources
+        self.has_unexplained = before.has_unexplained
+        self.has_nominal_times = before.has_nominal_times
+        self.has_base_lists = self.had_base_lists = before.has_base_lists
+        self.has_commit_proofs = before.has_commit_proofs
         self.removed_before_us = before.removed_before_us
-        self.newest_us = before.newest_us
-        self.parted = self._parted_before = before.parted
+        self.newest_us = self.newest_before_us = before.newest_us
+        self.partitioned_names = self._partitioned_names_before = before.partitioned_names
         self.buckets = self.buckets_before = before.buckets
+        self.content_chars = before.content_chars
         self.state = state
         self.counted: DataFrame | None = None
         self.derived: DataFrame
         self.replaced: Sequence[str] = ()
-        self.moved = self.changed = self.loud = self.quiet = False
-        self._names = LearntNames(bindings)
+        self.before: DataFrame = state.read(EDGE_SETS)
+        self.changed_datasets: DataFrame | None = None
+        self.moved: Set[Name] = frozenset()
+        self.changes_edges = self.repeats_lineage = False
+        self._names = BatchNaming(bindings)
         self._events: DataFrame
         self._shapes: Shapes
         self._stored: StoredRuns
-        self._told: Seen
+        self._aggregates: Aggregates
         self._latest: DataFrame
         self._facets: NewestFacets
 
     @property
     def naming(self) -> Naming:
-        """What names mean."""
+        """The meaning of names, with the changes of the batch so far."""
         return self._names.naming
 
-    def take(self, events: DataFrame) -> int:
-        """Write all tables of silver but `state`; returns the number of events."""
-        self._events = self.folder.few(events)
+    def process(self, events: DataFrame) -> int:
+        """Write all tables of silver except `state`; return the number of events."""
+        self._events = self.folder.coalesce_if_small(events)
         self._shapes = Shapes(self._bronze, self._events, self.rules.names)
-        parsed, self._told = kept(
+        parsed, self._aggregates = checkpoint_with_aggregates(
             parse(self._bronze, self._events, self._shapes, self.rules.names),
             count=F.count("*"),
-            cut=F.max("cut"),
-            begins=texts(begin("run_key")),
+            run_facets_in_body=F.max("run_facets_in_body"),
+            prefixes=texts(key_prefix("run_key")),
             changes=F.max("changes"),
             links=F.max(F.size("bindings") > 0),
-            compared=F.max(F.expr(COMPARISON)),
-            parted=texts(F.col("parted")),
+            has_comparison=F.max(F.expr(COMPARISON)),
+            partitioned_names=texts(F.col("partitioned_names")),
             proofs=texts(F.col("proofs")),
             newest=F.max(F.when(F.col("event_order").startswith("1"), F.col("time_us"))),
         )
-        self.newest_us = max((at for at in (self.newest_us, self._told["newest"]) if at is not None), default=None)
-        self.parted |= {name for text in json.loads(self._told["parted"]) for name in read_names(text)}
-        begins = json.loads(self._told["begins"])
-        self._stored = StoredRuns(
-            self.folder, self._bronze, parsed, begins, shapes=self._shapes, names=self.rules.names
+        self.newest_us = max(
+            (at for at in (self.newest_us, self._aggregates["newest"]) if at is not None), default=None
         )
-        links = self._names.links(self._stored) if self._told["links"] else ()
-        proofs = take_proofs(self.folder, self.state, self._told["proofs"])
-        self.proves = self.proves or bool(proofs)
-        begun = Others(keys=proven_runs(self.folder, self._stored, proofs))
-        others = self._keys(affected_runs(self, self.naming, begun, links))
+        self.partitioned_names |= {
+            name for text in json.loads(self._aggregates["partitioned_names"]) for name in read_names(text)
+        }
+        prefixes = json.loads(self._aggregates["prefixes"])
+        self._stored = StoredRuns(
+            self.folder, self._bronze, parsed, prefixes, shapes=self._shapes, names=self.rules.names
+        )
+        links = self._names.links(self._stored) if self._aggregates["links"] else ()
+        proofs = store_proofs(self.folder, self.state, self._aggregates["proofs"])
+        self.has_commit_proofs = self.has_commit_proofs or bool(proofs)
+        proven = RunSelection(keys=proven_runs(self.folder, self._stored, proofs))
+        others = self._keys(affected_runs(self, self.naming, proven, links))
         self._write(*self._derive(*self._stored.rows_of(others)))
-        return int(self._told["count"])
+        return int(self._aggregates["count"])
 
     @property
-    def answers_stand(self) -> bool:
-        """Whether nothing has changed that answers are made of."""
+    def keeps_answers(self) -> bool:
+        """Whether the batch changes no lineage, name or schema that the answers in gold depend on."""
         return not (
             self.moved
-            or self.changed
-            or self.loud
-            or self.exact != self._exact_before
-            or self.parted != self._parted_before
+            or self.changed_datasets is not None
+            or self.changes_edges
+            or self.ambiguous_columns != self._ambiguous_columns_before
+            or self.partitioned_names != self._partitioned_names_before
         )
 
     @property
-    def regrouped(self) -> bool:
-        """Whether the tables of edges get more buckets in this batch."""
+    def ambiguity_changes(self) -> Set[Name]:
+        """The datasets for which the batch changes `ambiguous_columns`, the columns that differ only in case."""
+        before, now = self._ambiguous_columns_before, self.ambiguous_columns
+        return {name for name in {*now, *before} if now.get(name) != before.get(name)}
+
+    @property
+    def buckets_changed(self) -> bool:
+        """Whether the batch changes the number of buckets of the edge tables."""
         return self.buckets != self.buckets_before
 
     @property
-    def compared(self) -> bool:
-        """Whether `headwater reconcile --save` said something."""
-        return bool(self._told["compared"])
+    def has_comparison(self) -> bool:
+        """Whether the batch contains an event from `headwater reconcile --save`."""
+        return bool(self._aggregates["has_comparison"])
 
-    # What `affected_runs` asks
+    # Methods of `ChangedRuns`, which `affected_runs` calls
 
-    def changes(self, _: Others) -> Iterable[tuple[str, Sequence[Change]]]:
-        """Return what runs drop and rename: all that is known, for that is at hand."""
-        return self._names.changes(self._stored, told=bool(self._told["changes"]))
+    def changes(self, _: RunSelection) -> Iterable[tuple[str, Sequence[Change]]]:
+        """Return the drops and renames of all known runs, because the driver has them in memory."""
+        return self._names.changes(self._stored, has_changes=bool(self._aggregates["changes"]))
 
-    def writes(self, runs: Others) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
-        """Return when runs write which names."""
+    def writes(self, runs: RunSelection) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
+        """Return the writes of runs, as (time, name)."""
         return self._names.writes(self._stored, runs.spans)
 
-    def with_users(self, runs: Others, moved: Iterable[Span]) -> Others:
-        """Return runs with those that use names; they are looked for when they are needed."""
+    def with_users(self, runs: RunSelection, moved: Iterable[Span]) -> RunSelection:
+        """Return runs, extended by those that use these names; `_keys` looks them up when they are needed."""
         return runs._replace(spans=runs.spans.union(moved))
 
-    def see(self, runs: Others, moved: Set[Span]) -> Others:
-        """Take the newest schemas and tags; returns runs with those that take other columns by these."""
-        self.moved = bool(moved or self._names.news())
+    def see(self, runs: RunSelection, moved: Set[Span]) -> RunSelection:
+        """Add the schemas and tags of the batch; return runs, extended by those whose columns they may change."""
+        changed_rows = self._names.changed_rows()
+        sides_of_changes = (Name(*parts) for _, *sides in changed_rows for parts in (sides[:2], sides[2:4]) if parts[1])
+        self.moved = {*(span.name for span in moved), *sides_of_changes}
         users = self._keys(runs)
         latest = self._facets = NewestFacets(self.folder, self.state.read(LATEST_FACETS), self.naming)
         rows = (self._stored.parsed, self._stored.contents()) if users is None else self._stored.rows_of(users)
-        self._latest = latest.take(*rows, self._stored.spans(moved) if moved else None)
-        before = self._exact_before
-        self.exact = latest.told_apart(before, moved=bool(moved))
-        changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
-        spans = frozenset(map(Span, self.naming.names_of_any(changed)))
-        if self.borrows:
-            lenders = [Name(*row) for row in self.state.read(SCHEMA_SOURCES).collect()]
-            renewed = map(Span, lenders) if moved else self._facets.renewed(self._stored.parsed, lenders)
-            spans |= {span._replace(name=name) for span in renewed for name in self.naming.names_of(span.name)}
-        return Others(spans, users)
+        self._latest = latest.add(*rows, self._stored.spans(moved) if moved else None)
+        before = self._ambiguous_columns_before
+        self.ambiguous_columns = latest.ambiguous_columns(before, moved=bool(moved))
+        spans = frozenset(map(Span, self.naming.names_of_any(self.ambiguity_changes)))
+        if self.has_schema_sources:
+            schema_sources = [Name(*row) for row in self.state.read(SCHEMA_SOURCES).collect()]
+            changed_columns = (
+                map(Span, schema_sources)
+                if moved
+                else self._facets.changed_columns(self._stored.parsed, schema_sources)
+            )
+            spans |= {span._replace(name=name) for span in changed_columns for name in self.naming.names_of(span.name)}
+        return RunSelection(spans, users)
 
-    def _keys(self, runs: Others) -> DataFrame | None:
-        """Return the keys of runs outside the batch, None where there can be none."""
+    def _keys(self, runs: RunSelection) -> DataFrame | None:
+        """Return the keys of these runs; None if `runs` has neither spans nor keys."""
         found = [] if runs.keys is None else [runs.keys]
         if runs.spans:
             found.append(self._stored.users(runs.spans))
-        return keep(reduce(DataFrame.unionByName, found).distinct()) if found else None
+        return checkpoint(reduce(DataFrame.unionByName, found).distinct()) if found else None
 
-    # What changes
-
-    def _derive(self, rows: DataFrame, contents: DataFrame) -> tuple[DataFrame, Seen]:
-        """Apply the rules to runs, and find out what changes."""
-        proofs = self.state.read(COMMIT_PROOFS) if self.proves else None
+    def _derive(self, rows: DataFrame, contents: DataFrame) -> tuple[DataFrame, Aggregates]:
+        """Apply the rules to runs; return rows of `DERIVED` and aggregates over them."""
+        proofs = self.state.read(COMMIT_PROOFS) if self.has_commit_proofs else None
         runs = DerivedRuns(self.folder, self._stored, self._facets, proofs)
-        known = Known(self.naming, self.exact, rules=self.rules)
-        derived, told = runs.of(rows, contents, known, dated=self.dated)
-        self.dated = self.dated or bool(told["dated"])
-        self._lend(names_in(told["lenders"]))
-        self.replaced = json.loads(told["stored"])
-        return derived, told
+        context = DerivationContext(self.naming, self.ambiguous_columns, rules=self.rules)
+        derived, aggregates = runs.derive(rows, contents, context, has_nominal_times=self.has_nominal_times)
+        self.has_nominal_times = self.has_nominal_times or bool(aggregates["has_nominal_times"])
+        self._store_schema_sources(names_in(aggregates["schema_sources"]))
+        self.replaced = json.loads(aggregates["stored"])
+        return derived, aggregates
 
-    def _lend(self, datasets: Set[Name]) -> None:
-        """Remember whose schemas runs take."""
+    def _store_schema_sources(self, datasets: Set[Name]) -> None:
+        """Store the datasets whose schemas runs take from other runs."""
         if datasets:
-            self.borrows = True
-            self.state.put(SCHEMA_SOURCES, self.folder.rows(SCHEMA_SOURCES, sorted(datasets)), DATASET)
+            self.has_schema_sources = True
+            self.state.put(SCHEMA_SOURCES, self.folder.rows(SCHEMA_SOURCES, sorted(datasets)))
 
-    # Writing
-
-    def _write(self, derived: DataFrame, told: Seen) -> None:
-        candidates = new_candidates(self.folder, self.state, derived, told, asks=self.asks)
+    def _write(self, derived: DataFrame, aggregates: Aggregates) -> None:
+        candidates = new_candidates(self.folder, self.state, derived, aggregates, has_unexplained=self.has_unexplained)
         if candidates:
-            self.counted, self.asks = candidates.rows, self.asks or candidates.asks
-            self.loud, self.quiet = candidates.loud, candidates.quiet
-            if candidates.loud:
-                said_bytes = self.state.said_bytes + candidates.said_bytes
-                self.buckets = buckets_for(said_bytes, self.buckets_before)
+            self.counted, self.has_unexplained = candidates.rows, self.has_unexplained or candidates.has_unexplained
+            self.changes_edges, self.repeats_lineage = candidates.changes_edges, candidates.repeats_lineage
+            self.content_chars += candidates.added_chars
+            if candidates.changes_edges:
+                self.buckets = buckets_for(self.content_chars, self.buckets_before)
         write = SilverWriter(self.folder, self.state, self.number, self.rules.rules_hash, self.replaced)
-        # before the candidates: what is read no more is told from those that stood
-        self.changed = write.datasets(self._latest, candidates, sent_spellings(derived) if told["spelt"] else None)
-        together(
+        # Datasets come first: `candidates.read` is lazy and must read the candidates before this batch.
+        changed = write.datasets(
+            self._latest, candidates, sent_spellings(derived) if aggregates["has_spellings"] else None
+        )
+        if changed:
+            self.changed_datasets, self.has_base_lists = changed.rows, self.has_base_lists or changed.has_base_lists
+        run_concurrently(
             partial(write.candidates, candidates),
             partial(write.runs, derived),
             partial(write.jobs, derived),
             lambda: write.facets(self._fresh_facets()),
-            partial(write.bindings, self._names.news()),
+            partial(write.bindings, self._names.changed_rows()),
         )
         self.derived = derived
 
     def _fresh_facets(self) -> DataFrame:
         return newest_facets(
-            self._bronze, self._events, self._stored.parsed, self._shapes, self.rules.names, cut=bool(self._told["cut"])
+            self._bronze,
+            self._events,
+            self._stored.parsed,
+            self._shapes,
+            self.rules.names,
+            run_facets_in_body=bool(self._aggregates["run_facets_in_body"]),
         )

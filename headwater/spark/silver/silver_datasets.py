@@ -1,4 +1,4 @@
-"""What silver keeps of each dataset, of its columns and of each job: of those that a batch concerns."""
+"""Compute the rows of `datasets`, `fields` and `jobs` that a batch changes."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,23 +9,28 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.edges.current_candidates import ATTEMPTED
 from headwater.lineage.runs.newest_first import NEWNESS
 from headwater.spark.delta.arrow_rows import Row, map_rows
-from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
 from headwater.spark.silver.dataset_lists import DatasetLists
-from headwater.spark.silver.known import LATEST, PARTS, SCHEMA_FACET, seen_of
+from headwater.spark.silver.derivation_context import LATEST, PARTS, SCHEMA_FACET, mentions_of
 from headwater.tables import FIELDS, RUNS, Table
 
 DATASET = ["dataset_namespace", "dataset_name", "generation"]
-_PLAIN = DATASET[:2]
-_SAID = ["schema_hash", "columns", "tags", "spellings", "ever_read", "base_us"]
+_NAME = DATASET[:2]
+_VALUES = ["schema_hash", "columns", "tags", "spellings", "ever_read", "base_us"]
 _JOB = ["job_namespace", "job_name"]
 _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
 
 
 def reads(candidates: DataFrame) -> DataFrame:
-    """Return the datasets that are read to write another, without generation: a MERGE into itself shows no reader."""
+    """Return the datasets, without generation, that candidates read to write a different dataset.
+
+    A MERGE into the dataset itself does not count as a reader.
+    """
     counted = candidates.where(f"layer <> '{ATTEMPTED}'")
-    said = counted.select(F.from_json("content", _READS).alias("said")).where("said.output IS NOT NULL")
-    read = said.select("said.output", F.explode(F.expr("concat(said.tables, said.also_read)")).alias("name"))
+    decoded = counted.select(F.from_json("content", _READS).alias("lineage")).where("lineage.output IS NOT NULL")
+    read = decoded.select(
+        "lineage.output", F.explode(F.expr("concat(lineage.tables, lineage.also_read)")).alias("name")
+    )
     other = read.where("slice(name, 1, 2) <> slice(output, 1, 2)").select(
         F.expr("name[0]").alias(DATASET[0]), F.expr("name[1]").alias(DATASET[1]), F.lit("").alias(DATASET[2])
     )
@@ -33,28 +38,30 @@ def reads(candidates: DataFrame) -> DataFrame:
 
 
 def still_read(lost: DataFrame, candidates: DataFrame) -> DataFrame:
-    """Look through candidates for datasets that some candidate reads no more."""
+    """Return the datasets in `lost`, with `ever_read`: whether one of the candidates still reads the dataset."""
     found = lost.join(reads(candidates).withColumn("ever_read", F.lit(True)), DATASET, "left")
     return found.na.fill(False, ["ever_read"])
 
 
 def sent_spellings(derived: DataFrame) -> DataFrame:
-    """Return how the lineage of runs spells columns: a row for each dataset, without generation; from `DERIVED`."""
+    """Return (dataset without generation, `sent`), where `sent` lists the spellings of its columns in lineage.
+
+    derived: rows of `DERIVED`.
+    """
     column = derived.select(F.explode("spellings").alias("of")).select("of.*")
     of_dataset = column.withColumn("generation", F.lit("")).groupBy(*DATASET)
     return of_dataset.agg(F.collect_set("column").alias("sent"))
 
 
-def datasets(
-    latest: DataFrame, known: DataFrame, concerned: DataFrame, spellings: DataFrame | None = None
-) -> DataFrame:
-    """Return rows of `datasets` that are other than those that are known, empty ones as `gone`.
+def datasets(latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: DataFrame | None = None) -> DataFrame:
+    """Return the changed rows of `datasets`, with `gone` (the dataset is empty) and `was_hash` (former `schema_hash`).
 
-    latest: newest facets; concerned: dataset, `ever_read`, null where that stays as it is; `was_hash`: of the schema.
-    spellings: rows of `sent_spellings` of runs that may not be known yet. Tags, readers and spellings are of all
-    generations together: they stand with the first.
+    latest: the newest facets; known: the stored rows.
+    wanted: the datasets to compute, with `ever_read`, which is null if the stored value applies.
+    spellings: rows of `sent_spellings` to add.
+    Tags, readers and spellings are common to all generations; the row of the first generation contains them.
     """
-    facets = latest.join(concerned.select(*_PLAIN), _PLAIN, "left_semi")
+    facets = latest.join(wanted.select(*_NAME), _NAME, "left_semi")
     columns_of = facets.where(F.col("facet").isin(SCHEMA_FACET, PARTS)).groupBy(*DATASET)
     lists = columns_of.agg(F.collect_list(F.struct(*LATEST.columns)).alias("lists"))
     schemas = map_rows(lists, _columns, _LISTED).select(
@@ -62,13 +69,13 @@ def datasets(
     )
     of_producer = (
         facets.where("facet = 'tags'")
-        .groupBy(*_PLAIN, "producer")
+        .groupBy(*_NAME, "producer")
         .agg(F.max_by("value", F.struct(*NEWNESS)).alias("tags"))
     )
-    tags = of_producer.groupBy(*_PLAIN).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
+    tags = of_producer.groupBy(*_NAME).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
     tags = tags.withColumn("generation", F.lit(""))
-    was = known.select(*DATASET, F.struct(*_SAID).alias("was"))
-    found = concerned.join(schemas, DATASET, "left").join(tags, DATASET, "left").join(was, DATASET, "left")
+    was = known.select(*DATASET, F.struct(*_VALUES).alias("was"))
+    found = wanted.join(schemas, DATASET, "left").join(tags, DATASET, "left").join(was, DATASET, "left")
     known_spellings = F.col("was.spellings")
     if spellings is not None:
         found = found.join(spellings, DATASET, "left")
@@ -84,21 +91,22 @@ def datasets(
         F.col("schema.base_us").alias("base_us"),
         "was",
     )
-    nothing = "coalesce(schema_hash, tags, spellings) IS NULL AND NOT ever_read"
-    rows = rows.withColumn("gone", F.expr(nothing))
+    is_empty = "coalesce(schema_hash, tags, spellings) IS NULL AND NOT ever_read"
+    # A dataset becomes empty if its names come to mean another dataset.
+    rows = rows.withColumn("gone", F.expr(is_empty))
     changed = rows.where(
-        F.when(F.col("gone"), F.col("was").isNotNull()).otherwise(~F.struct(*_SAID).eqNullSafe(F.col("was")))
+        F.when(F.col("gone"), F.col("was").isNotNull()).otherwise(~F.struct(*_VALUES).eqNullSafe(F.col("was")))
     )
-    return changed.withColumn("was_hash", F.col("was.schema_hash")).drop("was")  # gone: its names mean another one now
+    return changed.withColumn("was_hash", F.col("was.schema_hash")).drop("was")
 
 
 def _columns(rows: Iterable[Row]) -> Iterator[Row]:
-    """Take datasets with their lists; yield those with columns: hash, columns as text, time of the base list."""
+    """Yield (dataset, hash of its columns, columns as JSON, time of its base list) for each dataset with columns."""
     for *dataset, lists in rows:
         cells = [tuple(each.values()) for each in lists]
         found = DatasetLists(any(row[5] == PARTS for row in cells))
-        for _, seen, text in seen_of(row for row in cells if row[5] == SCHEMA_FACET):
-            found.take(seen, text)
+        for _, mention, text in mentions_of(row for row in cells if row[5] == SCHEMA_FACET):
+            found.add(mention, text)
         if found.known.lists:
             base = found.known.base
             yield (*dataset, found.schema, found.columns, base.time_us if base else None)
@@ -111,7 +119,7 @@ _LISTED = Table(
 
 
 def fields(folder: TableFolder, rows: DataFrame) -> DataFrame:
-    """Return all rows of `fields`, where these rows of `datasets` have changed."""
+    """Return all rows of `fields` after the batch; rows: the changed rows of `datasets`."""
     changed = rows.where("gone OR NOT schema_hash <=> was_hash")
     path = changed.where("NOT gone").select(
         *DATASET, "schema_hash", "batch", "rules_hash", F.posexplode(F.from_json("columns", "ARRAY<ARRAY<STRING>>"))
@@ -126,30 +134,36 @@ def fields(folder: TableFolder, rows: DataFrame) -> DataFrame:
         "rules_hash",
     ).dropDuplicates([*DATASET, "field"])
     stays = folder.read(FIELDS).join(changed.select(*DATASET), DATASET, "left_anti")
-    return folder.few(stays.select(*fresh.columns).unionByName(fresh))
+    return folder.coalesce_if_small(stays.select(*fresh.columns).unionByName(fresh))
 
 
 def jobs(folder: TableFolder, stored: DataFrame, runs: DataFrame, *, known: bool) -> DataFrame:
-    """Return rows of `jobs` for the jobs of some runs; stored: all rows as they were; known: some runs were stored."""
+    """Return the rows of `jobs` for the jobs of these runs.
+
+    stored: the rows of these jobs before the batch; known: silver contained some of the runs before the batch.
+    """
     before = stored.select(*_JOB, F.struct("*").alias("was"))
     if not known:
-        return _jobs(runs, before).drop("back")
-    found, seen = kept(_jobs(runs, before), back=texts(F.when(F.col("back"), F.array(*_JOB))))
-    if back := json.loads(seen["back"]):  # rare: then all runs of the job are looked at
-        older = folder.spark.createDataFrame(back, "job_namespace string, job_name string")
+        return _jobs(runs, before).drop("time_moved_back")
+    found, aggregates = checkpoint_with_aggregates(
+        _jobs(runs, before), moved_back=texts(F.when(F.col("time_moved_back"), F.array(*_JOB)))
+    )
+    if moved_back := json.loads(aggregates["moved_back"]):  # rare, so reading all runs of the job is acceptable
+        older = folder.spark.createDataFrame(moved_back, "job_namespace string, job_name string")
         others = folder.read(RUNS).where("kind = 'RUN'").join(older, _JOB, "left_semi")
         every = runs.unionByName(others.join(runs, "run_key", "left_anti"), allowMissingColumns=True)
-        found = keep(_jobs(folder.few(every), before.join(older, _JOB, "left_anti")))
-    return found.drop("back")
+        found = checkpoint(_jobs(folder.coalesce_if_small(every), before.join(older, _JOB, "left_anti")))
+    return found.drop("time_moved_back")
 
 
 def _jobs(runs: DataFrame, known: DataFrame) -> DataFrame:
-    """Return rows of `jobs`.
+    """Return rows of `jobs`, with the column `time_moved_back`.
 
-    back: its newest run was seen last by a clock far ahead, and has told a credible time since.
+    time_moved_back: the last event of the job's newest run is now earlier than before. Its time was far in the future
+    until the run sent an event with a credible time.
     """
     order = F.struct("last_event_at", "run_key")
-    is_back = F.expr("run_key = was.last_run AND last_event_at < was.last_seen_at")
+    has_moved_back = F.expr("run_key = was.last_run AND last_event_at < was.last_seen_at")
     found = (
         runs.join(known, _JOB, "left")
         .groupBy(*_JOB)
@@ -157,7 +171,7 @@ def _jobs(runs: DataFrame, known: DataFrame) -> DataFrame:
             F.max_by(F.struct("processing", "producer", "run_key", "state", "last_event_at"), order).alias("newest"),
             F.min("started_at").alias("first_seen_at"),
             F.first("was").alias("was"),
-            F.coalesce(F.max(is_back), F.lit(False)).alias("back"),
+            F.coalesce(F.max(has_moved_back), F.lit(False)).alias("time_moved_back"),
         )
     )
     newer = F.expr(
@@ -173,5 +187,5 @@ def _jobs(runs: DataFrame, known: DataFrame) -> DataFrame:
             F.when(newer, F.col(f"newest.{names.get(name, name)}")).otherwise(F.col(f"was.{name}")).alias(name)
             for name in newest
         ),
-        "back",
+        "time_moved_back",
     )

@@ -1,6 +1,6 @@
-"""What names mean, learnt from a batch: symlinks, drops, renames, and writes where something was dropped or renamed.
+"""Learn the meaning of names from a batch: symlinks, drops, renames, and writes to names with a drop or rename.
 
-It is small beside the events, so it lives on the driver and goes to every worker.
+These are few in comparison with events, so the driver has them in memory and Spark sends them to every task.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -14,7 +14,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.moved_names import LocationAt
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.spark.delta.arrow_rows import map_groups
-from headwater.spark.silver.dataset_changes import BINDING, CHANGES, DROP, HAPPENED, KEYS, WRITE, happened
+from headwater.spark.silver.dataset_changes import BINDING, CHANGES, DROP, KEYS, NAME_CHANGES, WRITE, name_changes
 from headwater.spark.silver.stored_runs import StoredRuns
 from headwater.spark.silver.texts import read_facts
 
@@ -24,11 +24,14 @@ ByRun = dict[str, list[Row]]
 _SIDES = ["namespace", "name", "to_namespace", "to_name"]
 
 
-class LearntNames:
-    """What silver knows of names (`naming`), and what a batch tells of them: see `changed_runs.ChangedRuns`."""
+class BatchNaming:
+    """The meaning of names (`naming`), before a batch and with its changes.
+
+    `SilverBatch` uses it to implement `changed_runs.ChangedRuns`.
+    """
 
     def __init__(self, known: Iterable[SqlRow]):
-        """Take the rows of `bindings` as they are before the batch."""
+        """known: the rows of `bindings` before the batch."""
         rows = [tuple(row[name] for name in KEYS) for row in known]
         self._known = _by_alias(row for row in rows if row[0] == BINDING)
         self._before = _by_run(row for row in rows if row[0] != BINDING)
@@ -42,78 +45,88 @@ class LearntNames:
             self.naming.set_writes(run_key, writes)
 
     def links(self, stored: StoredRuns) -> Sequence[tuple[Name, LocationAt]]:
-        """Return the symlinks that have to be learnt.
+        """Return the symlinks that `naming` has to learn, as (name, (time, location)).
 
-        A name of one location needs one moment only; one of several needs every moment, so that latecomers find their
-        place.
+        If a name has one location, its earliest time in the batch is enough. If it has several, every time is needed,
+        because a late event may come between two of them.
         """
-        told = stored.parsed.select(F.explode("bindings").alias("link")).select("link.*")
-        found = _by_alias((BINDING, *row) for row in told.groupBy(*_SIDES).agg(F.min("time_us")).collect())
+        link_rows = stored.parsed.select(F.explode("bindings").alias("link")).select("link.*")
+        found = _by_alias((BINDING, *row) for row in link_rows.groupBy(*_SIDES).agg(F.min("time_us")).collect())
         known = self._known
-        several = {name for name, at in found.items() if len({to for _, to in (*at, *known.get(name, ()))}) > 1}
-        fresh = new_links(found, several, known)
-        if several:
-            same = told.join(F.broadcast(stored.named(several)), ["namespace", "name"])
-            every = _by_alias((BINDING, *row) for row in same.select(*_SIDES, "time_us").distinct().collect())
+        ambiguous = {name for name, at in found.items() if len({to for _, to in (*at, *known.get(name, ()))}) > 1}
+        fresh = new_links(found, ambiguous, known)
+        if ambiguous:
+            ambiguous_links = link_rows.join(F.broadcast(stored.name_rows(ambiguous)), ["namespace", "name"])
+            every = _by_alias(
+                (BINDING, *row) for row in ambiguous_links.select(*_SIDES, "time_us").distinct().collect()
+            )
             fresh |= {(name, at) for name, locations in every.items() for at in locations}
-        newly = {name for name in several & known.keys() if len({to for _, to in known[name]}) == 1}
-        if newly:
-            rows = stored.facts_of(stored.users(map(Span, newly))).select("parts").collect()
+        newly_ambiguous = {name for name in ambiguous & known.keys() if len({to for _, to in known[name]}) == 1}
+        if newly_ambiguous:
+            rows = stored.facts_of(stored.users(map(Span, newly_ambiguous))).select("parts").collect()
             facts = (fact for row in rows for fact in read_facts(row.parts))
-            fresh |= {link for fact in facts for link in links_of(fact) if link[0] in newly}
+            fresh |= {link for fact in facts for link in links_of(fact) if link[0] in newly_ambiguous}
         self._links = sorted(fresh)
         return self._links
 
-    def changes(self, stored: StoredRuns, *, told: bool) -> Iterator[tuple[str, Sequence[Change]]]:
-        """Yield what runs drop and rename, all that is known; told: the batch says DROP or RENAME."""
-        if told or self._before:
+    def changes(self, stored: StoredRuns, *, has_changes: bool) -> Iterator[tuple[str, Sequence[Change]]]:
+        """Yield the drops and renames of all known runs; `has_changes`: the batch reports DROP or RENAME."""
+        if has_changes or self._before:
             keys = stored.parsed.where("changes").select("run_key")
             if self._before:
-                again = stored.parsed.select("run_key").join(F.broadcast(stored.keyed(self._before)), "run_key")
-                keys = keys.unionByName(again)
-            self._after |= _happened(stored, {row.run_key for row in keys.distinct().collect()})
+                known_runs = stored.parsed.select("run_key").join(
+                    F.broadcast(stored.run_key_rows(self._before)), "run_key"
+                )
+                keys = keys.unionByName(known_runs)
+            self._after |= _name_changes(stored, {row.run_key for row in keys.distinct().collect()})
         return _changes(self._after)
 
     def writes(self, stored: StoredRuns, moved: Set[Span]) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
-        """Yield when runs write where something was dropped or renamed: of the batch, and those that use `moved`."""
+        """Yield (run key, writes) for all known runs that write to names with a drop or rename.
+
+        It first adds the runs of the batch, and the stored runs that use a name in `moved`.
+        """
         generations, found = self.naming.generations, set[str]()
         names = {*self.naming.bindings, *generations.touched(), *generations.renamed}
         if names := {name for name in names if self._is_touched(name)}:
             outputs = F.explode(F.from_json("written", "ARRAY<ARRAY<STRING>>")).alias("of")
             written = stored.parsed.select("run_key", outputs)
             written = written.selectExpr("run_key", "of[0] AS namespace", "of[1] AS name")
-            written = written.join(F.broadcast(stored.named(names)), ["namespace", "name"], "left_semi")
+            written = written.join(F.broadcast(stored.name_rows(names)), ["namespace", "name"], "left_semi")
             found.update(row.run_key for row in written.select("run_key").distinct().collect())
         if moved:
             found.update(row.run_key for row in stored.users(moved).collect())
-        self._after |= _happened(stored, found - self._after.keys())
+        self._after |= _name_changes(stored, found - self._after.keys())
         return _writes(self._after)
 
-    def news(self) -> list[Row]:
-        """Return rows of `bindings` that are new, and those that are `gone`, in the columns `KEYS` and this."""
+    def changed_rows(self) -> list[Row]:
+        """Return the new and the deleted rows of `bindings`, in the columns `KEYS` and `gone`."""
         links = [(BINDING, *name.parts, *to.parts, at, None, None, False) for name, (at, to) in self._links]
         before = {row for rows in self._before.values() for row in rows}
         after = {row for rows in self._after.values() for row in rows if self._is_kept(row)}
         return [*links, *((*row, False) for row in after - before), *((*row, True) for row in before - after)]
 
     def _is_kept(self, row: Row) -> bool:
-        """Tell whether a row matters: of what is written only where something was dropped or renamed."""
+        """Return whether to store a row. Rows about writes matter only for names with a drop or rename."""
         name = Name(row[1], row[2])
         if row[0] == WRITE:
             return self.naming.generations.touches(self.naming.bound(name, row[5]))
         return row[0] in CHANGES or row[7] is not None or self._is_touched(name)
 
     def _is_touched(self, name: Name) -> bool:
-        """Tell whether something was dropped or renamed under a name."""
+        """Return whether a run dropped or renamed a dataset under this name or at one of its locations."""
         locations = (location for _, location in self.naming.bindings.get(name, ()))
         return any(map(self.naming.generations.touches, (name, *locations)))
 
 
 def new_links(
-    found: Mapping[Name, Sequence[LocationAt]], several: Set[Name], known: Mapping[Name, Sequence[LocationAt]]
+    found: Mapping[Name, Sequence[LocationAt]], ambiguous: Set[Name], known: Mapping[Name, Sequence[LocationAt]]
 ) -> set[tuple[Name, LocationAt]]:
-    """Return the links of names of one location that are not known; an event may have thousands, of which all are."""
-    new = found.keys() - several - known.keys()
+    """Return the links of names that are new and have one location; ambiguous: the names with several locations.
+
+    It compares sets of names, because an event may have thousands of links that are all known.
+    """
+    new = found.keys() - ambiguous - known.keys()
     return {(name, at) for name in new for at in found[name]}
 
 
@@ -146,9 +159,9 @@ def _by_run(rows: Iterable[Row]) -> ByRun:
     return found
 
 
-def _happened(stored: StoredRuns, run_keys: Set[str]) -> ByRun:
-    """Return what runs drop, rename and write, all that is known of them now."""
-    if not run_keys:  # else table `runs` would be read for nothing
+def _name_changes(stored: StoredRuns, run_keys: Set[str]) -> ByRun:
+    """Return the rows of `NAME_CHANGES` by run, from the stored facts of these runs and those of the batch."""
+    if not run_keys:  # do not scan table `runs` without need
         return {}
-    rows = map_groups(stored.facts_of(stored.keyed(run_keys)), "run_key", happened, HAPPENED)
+    rows = map_groups(stored.facts_of(stored.run_key_rows(run_keys)), "run_key", name_changes, NAME_CHANGES)
     return {**{run_key: [] for run_key in run_keys}, **_by_run(tuple(row) for row in rows.collect())}

@@ -1,7 +1,7 @@
-"""What may explain the opaque words that count (rule 4): reports of runs below and beside, kept with the candidates.
+"""Rule 4.7: find the reports of related runs that may explain opaque inputs, and store them with open candidates.
 
-Worked out when a candidate comes to count and when a run comes whose word may explain one, so that gold reads no
-history.
+A batch updates a candidate when the candidate opens, and when a run arrives that may explain it. So gold does not have
+to read earlier runs.
 """
 
 import json
@@ -14,128 +14,156 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.edges.current_candidates import INFERRED
 from headwater.lineage.runs.related_runs import reported
 from headwater.spark.delta.arrow_rows import Row, map_groups
-from headwater.spark.delta.ranges import begin, ranges
-from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
+from headwater.spark.delta.ranges import key_prefix, ranges
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
 from headwater.spark.gold.open_candidates import CLOSED, COUNTED, OPEN
 from headwater.spark.silver.candidate_rows import BELOW, BESIDE
-from headwater.spark.silver.texts import read_contribution, text_of
+from headwater.spark.silver.texts import read_output_lineage, text_of
 from headwater.tables import EDGE_SETS, RUNS, Table
 
-_ANSWERED = Table("answered", {"asker": "string", "kin": "string"})
-_VOTE = ["group_key", "run_key"]
-_ASKS = f"part = '{OPEN}' AND asks IS NOT NULL AND NOT gone"
+_EXPLANATIONS = Table("explanations", {"run_or_execution": "string", "kin": "string"})
+_CANDIDATE_KEY = ["group_key", "run_key"]
+_UNEXPLAINED = f"part = '{OPEN}' AND asks IS NOT NULL AND NOT gone"
 
 
 class SilverRelations:
-    """The runs of one batch amid those that silver holds."""
+    """Finds the reports that may explain the candidates of one batch, and stored open candidates."""
 
-    def __init__(self, folder: TableFolder, before: DataFrame, derived: DataFrame, counted: DataFrame, *, asks: bool):
-        """Take open candidates as they were, rows of `DERIVED`, and rows of `COUNTED` that nobody keeps yet.
+    def __init__(
+        self, folder: TableFolder, before: DataFrame, derived: DataFrame, counted: DataFrame, *, has_unexplained: bool
+    ):
+        """before: the open candidates before the batch; derived: rows of `DERIVED`; counted: rows of `COUNTED`.
 
-        asks: some open candidate asks.
+        has_unexplained: other runs may explain some open candidates.
         """
         self._folder = folder
         self._fresh = derived.select("run_key", "parent_run")
         self._runs = folder.read(RUNS)
         self._before = before
         self._closed = folder.read(EDGE_SETS)
-        self._asks = asks
-        self._counted, self._seen = kept(
+        self._has_unexplained = has_unexplained
+        self._counted, self._aggregates = checkpoint_with_aggregates(
             counted,
-            asks=F.max(F.expr(_ASKS)),
-            closed=texts(F.when(F.col("was") == CLOSED, begin("run_key"))),
-            closes=F.max(F.col("part") == CLOSED),
-            quiet=F.max("quiet"),
-            loud=F.max(~F.col("quiet")),
-            said=F.sum(F.when(F.col("part") == OPEN, F.length("content"))),
+            has_unexplained=F.max(F.expr(_UNEXPLAINED)),
+            closed_prefixes=texts(F.when(F.col("was") == CLOSED, key_prefix("run_key"))),
+            has_closed=F.max(F.col("part") == CLOSED),
+            repeats_lineage=F.max("repeats_lineage"),
+            changes_edges=F.max(~F.col("repeats_lineage")),
+            open_chars=F.sum(F.when(F.expr(f"part = '{OPEN}' AND NOT gone"), F.length("content"))),
+            previous_chars=F.sum("previous_chars"),
         )
 
-    def answered(self) -> tuple[DataFrame, Mapping[str, Any]]:
-        """Return the judged rows, and open ones of other runs that these may explain, with `relations` filled in.
+    def explained(self) -> tuple[DataFrame, Mapping[str, Any]]:
+        """Return rows of `COUNTED` with `kin`, and aggregates over them.
 
-        Also what `kept` tells of the judged ones.
+        The rows are those of the batch, and the open candidates of other runs that the batch may explain.
         """
         counted = self._counted
-        if not (self._seen["asks"] or self._asks):
-            return counted, self._seen
-        asking, seen = kept(
-            self._folder.few(counted.where(_ASKS).unionByName(self._woken())),
+        if not (self._aggregates["has_unexplained"] or self._has_unexplained):
+            return counted, self._aggregates
+        unexplained, aggregates = checkpoint_with_aggregates(
+            self._folder.coalesce_if_small(counted.where(_UNEXPLAINED).unionByName(self._affected())),
             count=F.count("*"),
             below=F.max(F.col("asks") == BELOW),
         )
-        if not seen["count"]:
-            return counted, self._seen
-        answers = keep(self._answers(asking, below=bool(seen["below"])))
-        told = asking.drop("kin").withColumn("asker", _asker()).join(answers, "asker", "left").select(*COUNTED.columns)
-        rows = counted.join(asking.select(*_VOTE), _VOTE, "left_anti").unionByName(told)
-        return keep(self._folder.few(rows)), {**self._seen, "loud": True}
+        if not aggregates["count"]:
+            return counted, self._aggregates
+        explanations = checkpoint(self._explanations(unexplained, below=bool(aggregates["below"])))
+        updated = (
+            unexplained.drop("kin")
+            .withColumn("run_or_execution", _run_or_execution())
+            .join(explanations, "run_or_execution", "left")
+            .select(*COUNTED.columns)
+        )
+        rows = counted.join(unexplained.select(*_CANDIDATE_KEY), _CANDIDATE_KEY, "left_anti").unionByName(updated)
+        return checkpoint(self._folder.coalesce_if_small(rows)), {**self._aggregates, "changes_edges": True}
 
-    def _woken(self) -> DataFrame:
-        """Return the stored rows that ask and that runs of this batch may answer."""
-        stored = self._before.where("asks IS NOT NULL").join(self._counted.select(*_VOTE), _VOTE, "left_anti")
-        flags = {"was": F.lit(OPEN), **dict.fromkeys(("late", "gone", "fresh", "quiet"), F.lit(False))}
+    def _affected(self) -> DataFrame:
+        """Return the stored open candidates that runs of this batch may explain."""
+        stored = self._before.where("asks IS NOT NULL").join(
+            self._counted.select(*_CANDIDATE_KEY), _CANDIDATE_KEY, "left_anti"
+        )
+        flags = {
+            "was": F.lit(OPEN),
+            "previous_chars": F.length("content"),
+            **dict.fromkeys(("recompute", "gone", "fresh", "repeats_lineage"), F.lit(False)),
+        }
         rows = stored.withColumns(flags).select(*COUNTED.columns)
         beside = rows.where(F.col("asks") == BESIDE)
         beside = beside.join(self._counted.select("execution").distinct(), "execution", "left_semi")
-        asking, seen = kept(rows.where(F.col("asks") == BELOW), count=F.count("*"))
+        unexplained, aggregates = checkpoint_with_aggregates(rows.where(F.col("asks") == BELOW), count=F.count("*"))
         found = beside.select(*COUNTED.columns)
-        if not seen["count"]:
+        if not aggregates["count"]:
             return found
-        return found.unionByName(asking.join(self._above(), "run_key", "left_semi").select(*COUNTED.columns))
+        return found.unionByName(unexplained.join(self._above(), "run_key", "left_semi").select(*COUNTED.columns))
 
     def _above(self) -> DataFrame:
-        """Return `run_key` of all runs that the batch's runs are below."""
-        front, seen = _front(_parents(self._fresh), "run_key")
-        found = front
-        while seen["count"]:
-            above = _parents(self._family(front, seen, "run_key")).join(found, "run_key", "left_anti")
-            front, seen = _front(above, "run_key")
-            found = self._folder.few(found.unionByName(front))
+        """Return (`run_key`) for all runs above the runs of the batch."""
+        frontier, aggregates = _frontier(_parents(self._fresh), "run_key")
+        found = frontier
+        while aggregates["count"]:
+            above = _parents(self._related_runs(frontier, aggregates, "run_key")).join(found, "run_key", "left_anti")
+            frontier, aggregates = _frontier(above, "run_key")
+            found = self._folder.coalesce_if_small(found.unionByName(frontier))
         return found
 
     def _below(self, roots: DataFrame) -> DataFrame:
-        """Return (`root`, `run_key`) for all runs below others, whose `run_key` is given."""
-        front, seen = _front(roots.select(F.col("run_key").alias("root"), "run_key").distinct(), "run_key")
-        found = front
-        while seen["count"]:
-            parents = front.select("root", F.col("run_key").alias("parent_run"))
-            children = self._family(parents.select("parent_run").distinct(), seen, "parent_run")
+        """Return (`root`, `run_key`) for all runs below each root; roots: their keys (`run_key`)."""
+        frontier, aggregates = _frontier(roots.select(F.col("run_key").alias("root"), "run_key").distinct(), "run_key")
+        found = frontier
+        while aggregates["count"]:
+            parents = frontier.select("root", F.col("run_key").alias("parent_run"))
+            children = self._related_runs(parents.select("parent_run").distinct(), aggregates, "parent_run")
             children = children.join(parents, "parent_run").select("root", "run_key").distinct()
-            front, seen = _front(children.join(found, ["root", "run_key"], "left_anti"), "run_key")
-            found = self._folder.few(found.unionByName(front))
+            frontier, aggregates = _frontier(children.join(found, ["root", "run_key"], "left_anti"), "run_key")
+            found = self._folder.coalesce_if_small(found.unionByName(frontier))
         return found.where("root <> run_key")
 
-    def _family(self, keys: DataFrame, seen: Mapping[str, Any], by: str) -> DataFrame:
-        """Return (`run_key`, `parent_run`) of the runs that have one of these keys in a column."""
-        near = self._runs.where(ranges(by, json.loads(seen["begins"]))).select("run_key", "parent_run")
-        known = self._folder.few(near.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
+    def _related_runs(self, keys: DataFrame, aggregates: Mapping[str, Any], by: str) -> DataFrame:
+        """Return (`run_key`, `parent_run`) of the runs whose column `by` is among the keys.
+
+        aggregates: contain the prefixes of the keys.
+        """
+        near = self._runs.where(ranges(by, json.loads(aggregates["prefixes"]))).select("run_key", "parent_run")
+        known = self._folder.coalesce_if_small(near.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
         return known.join(keys, by, "left_semi").select("run_key", "parent_run")
 
-    def _answers(self, asking: DataFrame, *, below: bool) -> DataFrame:
-        """Return rows of `_ANSWERED`."""
-        executions = asking.where(F.col("asks") == BESIDE).select("execution").distinct()
-        found = self._contents("execution", executions.select(F.col("execution").alias("asker"), "execution"))
+    def _explanations(self, unexplained: DataFrame, *, below: bool) -> DataFrame:
+        """Return a row of `_EXPLANATIONS` for each run (BELOW) or execution (BESIDE) with opaque inputs."""
+        executions = unexplained.where(F.col("asks") == BESIDE).select("execution").distinct()
+        found = self._contents(
+            "execution", executions.select(F.col("execution").alias("run_or_execution"), "execution")
+        )
         if below:
-            runs = self._below(asking.where(F.col("asks") == BELOW)).select(F.col("root").alias("asker"), "run_key")
-            found = self._folder.few(found.unionByName(self._contents("run_key", runs)))
-        return map_groups(found.distinct(), "asker", _answer, _ANSWERED, small=self._folder.small)
+            runs = self._below(unexplained.where(F.col("asks") == BELOW)).select(
+                F.col("root").alias("run_or_execution"), "run_key"
+            )
+            found = self._folder.coalesce_if_small(found.unionByName(self._contents("run_key", runs)))
+        return map_groups(found.distinct(), "run_or_execution", _explanation, _EXPLANATIONS, small=self._folder.small)
 
     def _contents(self, by: str, wanted: DataFrame) -> DataFrame:
-        """Return (`asker`, `content`) of the candidates with column lineage that have one of these keys in a column."""
-        wanted, seen = _front(wanted, by)
-        columns = [*_VOTE, by, "weight", "content"]
-        near = self._closed.where(ranges(by, json.loads(seen["begins"]))).select(*dict.fromkeys(columns))
+        """Return (`run_or_execution`, `content`) of candidates with column lineage whose `by` is among the keys."""
+        wanted, aggregates = _frontier(wanted, by)
+        columns = [*_CANDIDATE_KEY, by, "weight", "content"]
+        near = self._closed.where(ranges(by, json.loads(aggregates["prefixes"]))).select(*dict.fromkeys(columns))
         stored = near.unionByName(self._before.select(*near.columns))
-        stored = self._folder.few(stored).join(self._counted.select(*_VOTE), _VOTE, "left_anti")
+        stored = self._folder.coalesce_if_small(stored).join(
+            self._counted.select(*_CANDIDATE_KEY), _CANDIDATE_KEY, "left_anti"
+        )
         every = stored.unionByName(self._counted.where("NOT gone").select(*stored.columns))
-        return self._folder.few(every).where(F.col("weight") >= INFERRED).join(wanted, by).select("asker", "content")
+        return (
+            self._folder.coalesce_if_small(every)
+            .where(F.col("weight") >= INFERRED)
+            .join(wanted, by)
+            .select("run_or_execution", "content")
+        )
 
 
-def _front(frame: DataFrame, by: str) -> tuple[DataFrame, Mapping[str, Any]]:
-    return kept(frame, count=F.count("*"), begins=texts(begin(by)))
+def _frontier(frame: DataFrame, by: str) -> tuple[DataFrame, Mapping[str, Any]]:
+    return checkpoint_with_aggregates(frame, count=F.count("*"), prefixes=texts(key_prefix(by)))
 
 
-def _asker() -> Column:
+def _run_or_execution() -> Column:
     return F.expr(f"CASE WHEN asks = '{BELOW}' THEN run_key ELSE execution END")
 
 
@@ -143,7 +171,10 @@ def _parents(runs: DataFrame) -> DataFrame:
     return runs.where("parent_run IS NOT NULL").select(F.col("parent_run").alias("run_key")).distinct()
 
 
-def _answer(rows: Sequence[Row]) -> Iterator[Row]:
-    """Take (asker, content) of one asker; yield what all these runs report together, in a fixed order."""
-    found = reported(read_contribution(content) for _, content in rows)
+def _explanation(rows: Sequence[Row]) -> Iterator[Row]:
+    """Convert the rows (run_or_execution, content) of one run or execution to its row of `_EXPLANATIONS`.
+
+    `kin` contains the joined reports.
+    """
+    found = reported(read_output_lineage(content) for _, content in rows)
     yield rows[0][0], text_of([sorted(names) for names in found])

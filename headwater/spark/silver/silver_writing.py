@@ -1,21 +1,23 @@
-"""The tables of silver, but `state`: one batch's rows in, or instead of those that stood there."""
+"""Write the rows of one batch to the tables of silver, and its changes to `state`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.spark.delta.ranges import ranges
-from headwater.spark.delta.spark_delta import TableFolder, kept
+from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
-from headwater.spark.silver.dataset_changes import HAPPENED
-from headwater.spark.silver.new_candidates import VOTE, NewCandidates
-from headwater.spark.silver.newest_facets import IS_NEWER, OF_NAME
+from headwater.spark.silver.dataset_changes import NAME_CHANGES
+from headwater.spark.silver.new_candidates import CANDIDATE_KEY, NewCandidates
+from headwater.spark.silver.newest_facets import IS_NEWER
 from headwater.spark.silver.silver_datasets import DATASET
 from headwater.spark.silver.silver_datasets import datasets as datasets_of
 from headwater.spark.silver.silver_datasets import fields as fields_of
 from headwater.spark.silver.silver_datasets import jobs as jobs_of
+from headwater.spark.silver.silver_facets import KEY as FACET_KEY
 from headwater.spark.silver.silver_facets import newest_of
 from headwater.spark.silver.state import State
 from headwater.tables import (
@@ -31,12 +33,32 @@ from headwater.tables import (
     Table,
 )
 
-_BINDINGS = Table("bindings", {**HAPPENED.columns, "gone": "boolean"})
+_OF_RUN = "entity = 'run'"
+STATE_FACETS = "(entity <> 'run' AND name IS NOT NULL)"
+"""SQL for the facets that `state` contains, too.
+
+The condition includes `name` because Delta counts all files if a condition has only partition columns.
+"""
+
+_BINDINGS = Table("bindings", {**NAME_CHANGES.columns, "gone": "boolean"})
+
+
+class ChangedDatasets(NamedTuple):
+    """The datasets that a batch changes.
+
+    rows: in the columns `DATASET`; has_base_lists: some of the datasets have a base list (rule 12.7).
+    """
+
+    rows: DataFrame
+    has_base_lists: bool
 
 
 @dataclass(frozen=True)
 class SilverWriter:
-    """Writes one batch. number: its own; replaced: what the keys of runs begin with that were there before."""
+    """Writes one batch.
+
+    number: the number of the batch; replaced: prefixes of the keys of its runs that silver contained before.
+    """
 
     folder: TableFolder
     state: State
@@ -44,83 +66,105 @@ class SilverWriter:
     rules_hash: str
     replaced: Sequence[str]
 
-    def datasets(self, latest: DataFrame, candidates: NewCandidates | None, spellings: DataFrame | None) -> bool:
-        """Write newest facets, datasets and their fields; returns whether some dataset changed.
+    def datasets(
+        self, latest: DataFrame, candidates: NewCandidates | None, spellings: DataFrame | None
+    ) -> ChangedDatasets | None:
+        """Write the newest facets, datasets and fields; return the changed datasets, or None if none changed.
 
         spellings: rows of `silver_datasets.sent_spellings`, None if there are none.
         """
-        self.state.put(LATEST_FACETS, self._stamped(latest), OF_NAME, when=IS_NEWER)
-        concerned = latest.select(*DATASET)
-        concerned = concerned.unionByName(concerned.withColumn("generation", F.lit("")))
+        self.state.put(LATEST_FACETS, self._stamped(latest), when=IS_NEWER)
+        wanted = latest.select(*DATASET)
+        wanted = wanted.unionByName(wanted.withColumn("generation", F.lit("")))
         if spellings is not None:
-            concerned = concerned.unionByName(spellings.select(*DATASET))
-        concerned = concerned.withColumn("ever_read", F.lit(None).cast("boolean"))
-        concerned = self.folder.few(concerned if candidates is None else concerned.unionByName(candidates.read))
-        concerned = concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))
-        known = self.state.read(DATASETS)
-        latest_facets = self.state.read(LATEST_FACETS)
-        rows, seen = kept(datasets_of(latest_facets, known, concerned, spellings), count=F.count("*"))
-        if seen["count"]:
+            wanted = wanted.unionByName(spellings.select(*DATASET))
+        wanted = wanted.withColumn("ever_read", F.lit(None).cast("boolean"))
+        wanted = self.folder.coalesce_if_small(wanted if candidates is None else wanted.unionByName(candidates.read))
+        wanted = checkpoint(wanted.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read")))
+        known = self.state.lookup(DATASETS, wanted, DATASET)
+        latest_facets = self.state.lookup(LATEST_FACETS, wanted, DATASET[:2])
+        changed = datasets_of(latest_facets, known, wanted, spellings)
+        rows, aggregates = checkpoint_with_aggregates(
+            changed, count=F.count("*"), based=F.max(F.col("base_us").isNotNull())
+        )
+        if aggregates["count"]:
             self.folder.overwrite(FIELDS, fields_of(self.folder, self._stamped(rows)))
-            self.state.put(DATASETS, self._stamped(rows), DATASET)
+            self.state.put(DATASETS, self._stamped(rows))
             self.folder.overwrite(DATASETS, self.state.read(DATASETS))
-        return bool(seen["count"])
+        return ChangedDatasets(rows.select(*DATASET), bool(aggregates["based"])) if aggregates["count"] else None
 
     def candidates(self, candidates: NewCandidates | None) -> None:
-        """Write what runs say of outputs."""
+        """Write the changed candidates: open ones to `state`, closed ones to `edge_sets`."""
         if candidates is None:
             return
         closed = candidates.rows.where((F.col("part") == CLOSED) & ~F.col("gone"))
-        if candidates.closed:
-            self._correct(EDGE_SETS, closed, candidates.closed, candidates.rows.select(*VOTE))
-        elif candidates.closes:
+        if candidates.closed_prefixes:
+            self._replace(EDGE_SETS, closed, candidates.closed_prefixes, candidates.rows.select(*CANDIDATE_KEY))
+        elif candidates.has_closed:
             self.folder.append(EDGE_SETS, self._stamped(closed))
-        elsewhere = {"gone": F.col("gone") | (F.col("part") != OPEN)}
-        self.state.put(EDGE_SETS, self._stamped(candidates.rows.withColumns(elsewhere)), VOTE)
+        stays = F.expr(f"part = '{OPEN}' AND NOT gone")
+        rows = candidates.rows.where(stays | (F.col("was") == OPEN))
+        rows = rows.withColumns({"gone": ~stays, "content": F.when(stays, F.col("content"))})
+        self.state.put(EDGE_SETS, self._stamped(rows))
 
     def runs(self, derived: DataFrame) -> None:
         """Write runs and the datasets that they use."""
         uses = derived.select("run_key", F.explode("datasets").alias("of")).select("run_key", "of.*")
         for table, rows in ((RUNS, derived), (RUN_DATASETS, uses)):
             if self.replaced:
-                self._correct(table, rows, self.replaced, derived.select("run_key"))
+                self._replace(table, rows, self.replaced, derived.select("run_key"))
             else:
                 self.folder.append(table, self._stamped(rows))
 
     def bindings(self, rows: Sequence[tuple[object, ...]]) -> None:
-        """Write what happened to names."""
+        """Write symlinks, drops, renames and writes; rows: the result of `BatchNaming.changed_rows`."""
         if rows:
             frame = self.folder.rows(_BINDINGS, rows)
-            self.state.put(BINDINGS, self._stamped(frame), list(HAPPENED.columns))
+            self.state.put(BINDINGS, self._stamped(frame))
             self.folder.overwrite(BINDINGS, self.state.read(BINDINGS))
 
     def jobs(self, derived: DataFrame) -> None:
-        """Write jobs."""
-        rows = jobs_of(self.folder, self.state.read(JOBS), derived.where("kind = 'RUN'"), known=bool(self.replaced))
-        self.state.put(JOBS, self._stamped(rows), ["job_namespace", "job_name"])
-        self.folder.overwrite(JOBS, self.state.read(JOBS))
+        """Write the jobs of the derived runs."""
+        runs = derived.where("kind = 'RUN'")
+        before = self.state.lookup(JOBS, runs, ["job_namespace", "job_name"])
+        rows = jobs_of(self.folder, before, runs, known=bool(self.replaced))
+        self.state.put(JOBS, self._stamped(rows))
+        if self.state.updates_copy(JOBS):
+            self.folder.overwrite(JOBS, self.state.read(JOBS))
 
     def facets(self, fresh: DataFrame) -> None:
         """Write the newest facets of runs, jobs and datasets, as `newest_facets` returns them."""
-        where = "entity <> 'run' AND name IS NOT NULL"  # of a condition on partitions alone Delta counts all files
-        if self.replaced:
-            where = f"({where} OR {ranges('name', self.replaced)})"
+        fresh = checkpoint(self._stamped(fresh).select(*FACETS.columns))
+        of_runs, others = fresh.where(f"{_OF_RUN}"), fresh.where(f"NOT {_OF_RUN}")
+        before = self.state.lookup(FACETS, others, FACET_KEY)
+        newest = newest_of(self.folder.coalesce_if_small(before.unionByName(others)))
+        self.state.put(FACETS, newest.where(F.col("batch") == self.number))
+        updates_copy = self.state.updates_copy(FACETS)
+        where = [STATE_FACETS] if updates_copy else []
+        where += [f"({_OF_RUN} AND {ranges('name', self.replaced)})"] if self.replaced else []
 
-        def become(stored: DataFrame) -> DataFrame:
-            return newest_of(self.folder.few(stored.unionByName(self._stamped(fresh).select(*stored.columns))))
+        def replacement(stored: DataFrame) -> DataFrame:
+            rows = newest_of(
+                self.folder.coalesce_if_small(stored.where(_OF_RUN).unionByName(of_runs.select(*stored.columns)))
+            )
+            every = rows.unionByName(self.state.read(FACETS).select(*rows.columns)) if updates_copy else rows
+            return self.folder.coalesce_if_small(every)
 
-        self.folder.change(FACETS, where, become)
+        if where:
+            self.folder.change(FACETS, " OR ".join(where), replacement)
+        else:
+            self.folder.append(FACETS, of_runs)
 
-    def _correct(self, table: Table, rows: DataFrame, begins: Sequence[str], instead_of: DataFrame) -> None:
-        """Let rows replace those with these keys; begins: what the run keys of these begin with."""
-        where = ranges("run_key", begins)
+    def _replace(self, table: Table, rows: DataFrame, prefixes: Sequence[str], instead_of: DataFrame) -> None:
+        """Replace the rows with the keys in `instead_of`; prefixes: prefixes of the run keys of the replaced rows."""
+        where = ranges("run_key", prefixes)
         fresh = self._stamped(rows).select(*table.columns)
 
-        def become(stored: DataFrame) -> DataFrame:
+        def replacement(stored: DataFrame) -> DataFrame:
             others = stored.join(instead_of, instead_of.columns, "left_anti")
-            return self.folder.few(others.select(*table.columns).unionByName(fresh))
+            return self.folder.coalesce_if_small(others.select(*table.columns).unionByName(fresh))
 
-        self.folder.change(table, where, become)
+        self.folder.change(table, where, replacement)
 
     def _stamped(self, frame: DataFrame) -> DataFrame:
         return frame.withColumns({"batch": F.lit(self.number), "rules_hash": F.lit(self.rules_hash)})

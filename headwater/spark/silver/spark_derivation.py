@@ -1,4 +1,4 @@
-"""The parts of a run to what silver keeps of it: its state, the datasets it names, and what it says of each output."""
+"""Derive the silver rows of a run from its facts: its state, the datasets that it names, and its candidates."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from headwater.lineage.runs.run_derivation import RunDerivation
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_of
-from headwater.spark.silver.content_texts import TextContents, joined, lineage_of, refs_in
-from headwater.spark.silver.known import Known
-from headwater.spark.silver.texts import digest_of, proofs_of, read_facts, read_said, text_of
+from headwater.spark.silver.content_texts import TextContents, joined_refs, lineage_of, refs_in
+from headwater.spark.silver.derivation_context import DerivationContext
+from headwater.spark.silver.texts import digest_of, proofs_of, read_candidate_digests, read_facts, text_of
 from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
 _USE = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
@@ -36,36 +36,39 @@ DERIVED = Table(
         "datasets": ListOf(_USE),
         "changes": ListOf(CANDIDATE),
         "missing": "string",
-        "lenders": "string",
+        "schema_sources": "string",
         "stored": "boolean",
         "spellings": ListOf(StructOf({"dataset_namespace": "string", "dataset_name": "string", "column": "string"})),
     },
 )
-"""changes: candidates that are new or other than before, and those that are `gone`.
+"""One row for each run.
 
-missing: datasets whose schemas are needed first; lenders: all whose schemas of other runs are; stored: the run has a
-row already; spellings: `sent_spellings` of the run's events, each once a task.
+`datasets`: the names that the run uses. `changes`: candidates that are new, changed or `gone`.
+`missing`: a list (JSON) of datasets whose schemas in other runs the derivation needs, or null.
+`schema_sources`: a list (JSON) of all datasets whose schemas it takes from other runs, or null.
+`stored`: table `runs` contained the run before the batch.
+`spellings`: columns of datasets as the lineage of the run spells them, each once per task.
 """
 
-GROUP = ("run_key", "parts", "contents", "said")
-"""What is read of a run: rows of new events and its row of table `runs`."""
+RUN_COLUMNS = ("run_key", "parts", "contents", "said")
+"""The columns that a run is derived from, in the rows of its new events and in its row of table `runs`."""
 
-Mark = tuple[str, str, str]
-"""Of a candidate the keys of its output and its execution, and a hash of all that it says."""
+CandidateDigest = tuple[str, str, str]
+"""(key of the output, execution, hash of the row) of a candidate. It shows whether the candidate has changed."""
 
-Now = Mapping[str, tuple[CandidateRow, Mark]]
-"""What a run says now, by the keys of groups."""
+CandidatesByKey = Mapping[str, tuple[CandidateRow, CandidateDigest]]
+"""The candidates of a run, by `group_key`."""
 
 _BUCKETS = 16
-"""Runs are put into so many, each behind what its runs refer to: a task holds the contents of one at a time."""
+"""Number of buckets of runs. A task holds the contents of one bucket in memory at a time."""
 
 
-def derive(rows: DataFrame, contents: DataFrame, known: Known, *, small: bool) -> DataFrame:
-    """Return rows of `DERIVED`.
+def derive(rows: DataFrame, contents: DataFrame, context: DerivationContext, *, small: bool) -> DataFrame:
+    """Derive runs; return rows of `DERIVED`.
 
-    rows: in the columns `GROUP`, and `above_us` with the nominal time of a run above, if one has it, and `proofs` with
-    what commits prove about a run.
-    contents: rows of `CONTENT`, all that these refer to.
+    rows: in the columns `RUN_COLUMNS`, with two optional columns: `above_us`, the nominal time that the run inherits,
+    and `proofs`, the proofs that commits give about the run.
+    contents: rows of `CONTENT` for all references in these rows.
     """
     if "above_us" not in rows.columns:
         rows = rows.withColumn("above_us", F.lit(None).cast("long"))
@@ -74,107 +77,116 @@ def derive(rows: DataFrame, contents: DataFrame, known: Known, *, small: bool) -
     rows = rows.withColumn("bucket", F.pmod(F.hash("run_key"), F.lit(1 if small else _BUCKETS)))
     held = refs_in(rows, "bucket").join(contents, "ref", "left").select("bucket", "ref", "value")
     every = held.unionByName(rows, allowMissingColumns=True).select(
-        "bucket", "ref", "value", *GROUP, "above_us", "proofs"
+        "bucket", "ref", "value", *RUN_COLUMNS, "above_us", "proofs"
     )
     every = every.coalesce(1) if small else every.repartition("bucket")
-    return map_rows(every.sortWithinPartitions("bucket", "run_key"), Derive(known), DERIVED)
+    return map_rows(every.sortWithinPartitions("bucket", "run_key"), Derive(context), DERIVED)
 
 
 @dataclass(frozen=True)
 class Derive:
-    """The rules, applied to one run at a time."""
+    """Applies the rules to the runs of a partition, one run at a time."""
 
-    known: Known
+    context: DerivationContext
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take (bucket, ref, value, *`GROUP`, above_us, proofs): of each bucket first its contents; yield `DERIVED`."""
-        task = _Task(self.known)
+        """Convert rows (bucket, ref, value, *`RUN_COLUMNS`, above_us, proofs) to rows of `DERIVED`.
+
+        In each bucket, the contents must come before the runs.
+        """
+        task = _Task(self.context)
         for (_, run_key), group in groupby(rows, key=itemgetter(0, 3)):
             if run_key is None:
-                task.hold((ref, value) for _, ref, value, *_ in group)
+                task.start_bucket((ref, value) for _, ref, value, *_ in group)
             else:
                 yield task.derive([tuple(row) for _, _, _, *row in group])
 
 
 class _Task:
-    """Derives the runs of a bucket; remembers what follows from what runs say again."""
+    """Derives runs, bucket by bucket. It caches results for recurring runs."""
 
-    def __init__(self, known: Known):
-        self._known = known
+    def __init__(self, context: DerivationContext):
+        self._context = context
         self._contents = TextContents()
         self._missing: set[Name] = set()
-        self._runs = RunDerivation(EdgeRules(self._contents, known.naming, known.key, known.schema_at(self._missing)))
+        self._runs = RunDerivation(
+            EdgeRules(self._contents, context.naming, context.key, context.schema_at(self._missing))
+        )
         self._names: BoundedCache[str, Sequence[tuple[str, Name]]] = BoundedCache()
-        self._spelt: set[tuple[Name, str]] = set()
+        self._sent_spellings: set[tuple[Name, str]] = set()
 
-    def hold(self, contents: Iterable[tuple[str, str | None]]) -> None:
-        """Begin a bucket."""
-        self._contents.forget()
-        for name, columns in self._known.columns.items():
+    def start_bucket(self, contents: Iterable[tuple[str, str | None]]) -> None:
+        """Replace the contents by those of the next bucket."""
+        self._contents.clear()
+        for name, columns in self._context.columns.items():
             self._contents.add_schema(name, columns)
         for ref, value in contents:
-            self._contents.hold(ref, value)
+            self._contents.add(ref, value)
 
     def derive(self, rows: Sequence[Row]) -> Row:
-        """Take the rows of one run, in the columns `GROUP`, `above_us` and `proofs`; returns its row of `DERIVED`."""
+        """Convert the rows of one run (`RUN_COLUMNS`, `above_us` and `proofs`) to its row of `DERIVED`."""
         facts = {fact.event_id: fact for row in rows for fact in read_facts(row[1])}
         before = next((row[3] for row in rows if row[3] is not None), None)
         self._missing.clear()
         own_us = max((each.nominal_us for each in facts.values() if each.nominal_us is not None), default=None)
         nominal_us = rows[0][4] if own_us is None else own_us
-        run, candidates, _, _, lenders = self._runs.derive([*facts.values()], nominal_us)
+        run, candidates, _, _, schema_sources = self._runs.derive([*facts.values()], nominal_us)
         ordered = sorted(facts.values(), key=lambda fact: fact.order)
         proofs = proofs_of(rows[0][5])
-        found = (row_of(by, self._as_decided(run, by, each, proofs), run.parent) for by, each in candidates.items())
-        now = {row.group_key: (row, _mark(row)) for row in found}
-        known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
+        found = (
+            row_of(by, self._with_decided_write(run, by, each, proofs), run.parent) for by, each in candidates.items()
+        )
+        now = {row.group_key: (row, _digest(row)) for row in found}
+        known: dict[str, CandidateDigest] = {
+            row[0]: row[1:] for row in (read_candidate_digests(before) if before else ())
+        }
         return (
             *_run_row(run, ordered),
             own_us,
-            text_of([(key, *mark) for key, (_, mark) in now.items()]),
+            text_of([(key, *digest) for key, (_, digest) in now.items()]),
             text_of(ordered),
-            joined({ref for row in rows for ref in row[2].split()}),
+            joined_refs({ref for row in rows for ref in row[2].split()}),
             list(self._uses(run, ordered)),
             [*_changed(now, known), *_gone(run, now, known)],
             text_of(sorted(self._missing)) if self._missing else None,
-            text_of(sorted(lenders)) if lenders else None,
+            text_of(sorted(schema_sources)) if schema_sources else None,
             before is not None,
             list(self._spellings(ordered)),
         )
 
-    def _as_decided(
+    def _with_decided_write(
         self, run: Run, job_output: JobOutput, candidate: Candidate[OutputLineage], proofs: CommitProofs
     ) -> Candidate[OutputLineage]:
-        """Return a candidate whose write is of the kind that users declare, or commits prove."""
+        """Return a candidate with the kind of write that user rules declare or commits prove."""
         output, is_whole = job_output.output, None
         if proofs and output is not None:
-            is_whole = proofs.is_whole(run.key, self._known.naming.names_of(output.plain))
+            is_whole = proofs.is_whole(run.key, self._context.naming.names_of(output.plain))
         write = ReportedWrite(run.producer, run.key, candidate.rewrites, is_whole)
-        kind = decided_kind(self._known.rules, job_output, write)
+        kind = decided_kind(self._context.rules, job_output, write)
         return candidate if kind == candidate.rewrites else candidate._replace(rewrites=kind)
 
     def _spellings(self, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
         for fact in facts:
-            for name, column in self._runs.shapes.traits(fact).spellings - self._spelt:
-                self._spelt.add((name, column))
+            for name, column in self._runs.shapes.traits(fact).spellings - self._sent_spellings:
+                self._sent_spellings.add((name, column))
                 yield {"dataset_namespace": name.namespace, "dataset_name": name.name, "column": column}
 
     def _uses(self, run: Run, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
-        """Yield each name that the run uses, as sent, what it means, and the times of the run's events.
+        """Yield each name that the run uses, as sent, with its dataset and the times of the run's first and last event.
 
-        What is declared is about names at any time.
+        A declaration uses its names at all times.
         """
         found: dict[tuple[str, Name], Name] = {}
         who = run.speaker
         for fact in facts:
             for role, name, lifecycle in _used(fact, self._in_facet):
-                found[role, name] = self._meant(who, role, name, fact.time_us, lifecycle)
+                found[role, name] = self._resolve(who, role, name, fact.time_us, lifecycle)
         times = (run.started_us, run.last_us) if run.kind == "RUN" else (-EVER_US, EVER_US)
         for (role, name), dataset in found.items():
             yield dict(zip(_USE.fields, (role, *name.parts, *dataset, *times), strict=True))
 
     def _in_facet(self, content_hash: str) -> Sequence[tuple[str, Name]]:
-        """Return the names in a lineage facet, each once, and whether it is a source or a target."""
+        """Return (`source` or `target`, name) for the names in a lineage facet, each once."""
         found = self._names.get(content_hash)
         if found is None:
             lines = self._contents.lineage(content_hash)
@@ -183,8 +195,8 @@ class _Task:
             found = self._names.keep(content_hash, names, len(names))
         return found
 
-    def _meant(self, who: Speaker, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
-        naming = self._known.naming
+    def _resolve(self, who: Speaker, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
+        naming = self._context.naming
         if role in ("input", "source"):
             return naming.input(who, name, time_us)
         if role in ("output", "target"):
@@ -192,17 +204,17 @@ class _Task:
         return naming.resolve(name, time_us)
 
 
-def _mark(row: CandidateRow) -> Mark:
+def _digest(row: CandidateRow) -> CandidateDigest:
     return row.output_key, row.execution, digest_of(row)
 
 
-def _changed(now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
-    for key, (row, mark) in now.items():
-        if mark != known.get(key):
+def _changed(now: CandidatesByKey, known: Mapping[str, CandidateDigest]) -> Iterator[dict[str, object]]:
+    for key, (row, digest) in now.items():
+        if digest != known.get(key):
             yield {**asdict(row), "gone": False, "replaced": key in known}
 
 
-def _gone(run: Run, now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, object]]:
+def _gone(run: Run, now: CandidatesByKey, known: Mapping[str, CandidateDigest]) -> Iterator[dict[str, object]]:
     for key, (output_key, execution, _) in known.items():
         if key not in now:
             empty: dict[str, object] = dict.fromkeys(CANDIDATE.fields)
@@ -213,7 +225,7 @@ def _gone(run: Run, now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, o
 def _used(
     fact: RunFacts, in_facet: Callable[[str], Sequence[tuple[str, Name]]]
 ) -> Iterator[tuple[str, Name, str | None]]:
-    """Yield (role, name, what is said to happen to the dataset)."""
+    """Yield (role, name, lifecycle change) for each name in an event."""
     forms = dict(fact.content.forms)
     for role, uses in (("input", fact.inputs), ("output", fact.outputs)):
         for use in uses:

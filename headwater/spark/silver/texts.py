@@ -1,4 +1,4 @@
-"""Values of the rules as text in flat columns, and back; a text that comes again is read once."""
+"""Encode values of the rules as JSON for flat columns, and decode them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -16,16 +16,15 @@ from headwater.lineage.runs.run_facts import RunFacts
 T = TypeVar("T")
 
 
-class Reading(Generic[T]):
-    """Decodes one kind of text; recurring texts cost a look-up."""
+class CachedDecoder(Generic[T]):
+    """Decodes JSON to one type. It caches the values, because texts recur."""
 
     def __init__(self, kind: type[T]):
-        """Remember nothing yet."""
         self._decoder = msgspec.json.Decoder(kind)
         self._memo: Memo[T] = Memo()
 
     def __call__(self, text: str) -> T:
-        """Return the value. It is shared: do not change it."""
+        """Return the value of a text. Callers share it and must not change it."""
         raw = text.encode()
         return self._memo.get(raw) or self._memo.put(raw, self._decoder.decode(raw))
 
@@ -35,34 +34,34 @@ _encoder = msgspec.json.Encoder()
 
 
 def facts_text(facts: Iterable[RunFacts]) -> str:
-    """Return parts as text."""
+    """Encode facts as JSON."""
     return _encoder.encode(list(facts)).decode()
 
 
 def read_facts(text: str) -> list[RunFacts]:
-    """Return the parts of a text."""
+    """Decode facts."""
     return _facts.decode(text)
 
 
 def text_of(value: object) -> str:
-    """Return any value of the rules as JSON."""
+    """Encode a value of the rules as JSON."""
     return _encoder.encode(value).decode()
 
 
 def key_of(*facts: str | None) -> str:
-    """Return a short key for what several texts name together."""
+    """Return a digest of several texts, as a key with a fixed length."""
     return digest_of(facts)
 
 
 def digest_of(value: object) -> str:
-    """Return a short digest of any value of the rules."""
+    """Return the first 32 hex digits of the SHA-256 of a value, encoded as JSON."""
     return hashlib.sha256(_encoder.encode(value)).hexdigest()[:32]
 
 
-read_said = Reading(list[tuple[str, str, str, str]])
-read_names = Reading(list[Name])
-read_reported = Reading(Reported)
-read_contribution = Reading(OutputLineage)
+read_candidate_digests = CachedDecoder(list[tuple[str, str, str, str]])
+read_names = CachedDecoder(list[Name])
+read_reported = CachedDecoder(Reported)
+read_output_lineage = CachedDecoder(OutputLineage)
 
 
 class _ProofRow(msgspec.Struct, frozen=True):
@@ -74,11 +73,11 @@ class _ProofRow(msgspec.Struct, frozen=True):
     is_whole: bool
 
 
-_read_proofs = Reading(list[_ProofRow])
+_read_proofs = CachedDecoder(list[_ProofRow])
 
 
 def proofs_of(rows: str | None) -> CommitProofs:
-    """Return what rows of `COMMIT_PROOFS`, as JSON, say; nothing for none."""
+    """Decode rows of `COMMIT_PROOFS` from JSON; None means no rows."""
     return CommitProofs(
         CommitProof(row.run_id, Name(row.dataset_namespace, row.dataset_name), row.is_whole)
         for row in (_read_proofs(rows) if rows else ())

@@ -23,8 +23,8 @@ from headwater.spark.landing.file_plans import PART_BYTES
 from headwater.spark.landing.hadoop_files import HadoopFiles
 from headwater.spark.landing.landed_streams import BATCH_RECORDS
 from headwater.spark.landing.landing_job import ingest
-from headwater.spark.landing.landing_kinds import Landing, take_in
-from headwater.spark.one_pass import alone
+from headwater.spark.landing.landing_kinds import Landing, ingest_source
+from headwater.spark.one_pass import hold_lake_lock
 from tests.support.data.capture_files import captured
 from tests.support.data.parsing import World, event
 from tests.support.lake_check import rows
@@ -56,7 +56,7 @@ class Lake:
         self.uri = str(self.world.folder / "lake")
 
     def take(self, place: object = None, name: str = "lines", **more: Any) -> dict[str, Any]:
-        return take_in(self.spark, self.uri, Landing(str(place or self.files), name, **more))
+        return ingest_source(self.spark, self.uri, Landing(str(place or self.files), name, **more))
 
     def killed(self, failpoint: str) -> None:
         """Take them by a process that is killed at a fail point."""
@@ -136,7 +136,7 @@ def taken(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Take
     write_forms(lake)
     begin_to_grow(lake)
     write_many(lake, FILES)
-    first = take_in(spark, lake.uri, Landing(str(lake.files), "lines"), told.append)
+    first = ingest_source(spark, lake.uri, Landing(str(lake.files), "lines"), told.append)
     begun, repeated = lake.runs(below="grows/"), len(lake.rows("duplicates"))
     grow(lake)
     for number, where in enumerate(KILLED):
@@ -388,7 +388,7 @@ def test_tables_are_taken_as_they_grow_whatever_their_owner_does_with_them(lake:
     assert lake.balances()
 
     add(two := str(tmp_path / "two"), [("a", event("k1").decode())], TWO)
-    with pytest.raises(WrongSetting, match="It has a, b"):
+    with pytest.raises(WrongSetting, match="Columns of text or bytes: a, b"):
         lake.take(two, "two")
     lake.take(two, "two", column="b")
     assert lake.runs("two") == Counter(["k1"])
@@ -435,7 +435,7 @@ def test_wrong_settings_are_named_and_two_at_once_are_one(lake: Lake, tmp_path: 
     data = str(lake.world.folder / "lake")
     wrong: list[tuple[Landing, str]] = [
         (Landing(str(lake.files), "a/b"), "not a valid name of a log"),
-        (Landing(str(tmp_path / "nowhere"), "x"), "Name a folder that is there"),
+        (Landing(str(tmp_path / "nowhere"), "x"), "Use an existing folder"),
         (Landing(str(lake.files), "x", kind="xml"), "Formats: ndjson, capture, plugin, table"),
         (Landing(str(lake.files), "x", kind="plugin"), "No Delta table in"),
         (Landing(str(lake.files), "x", column="body"), "--column is for a table"),
@@ -443,10 +443,10 @@ def test_wrong_settings_are_named_and_two_at_once_are_one(lake: Lake, tmp_path: 
     ]
     for landing, words in wrong:
         with pytest.raises(WrongSetting, match=words):
-            take_in(lake.spark, data, landing)
+            ingest_source(lake.spark, data, landing)
     with pytest.raises(WrongSetting, match="Start `headwater up`"):
-        take_in(lake.spark, str(tmp_path), Landing(str(lake.files), "x"))
-    with alone(lake.spark, data, "ingest/_lock"), pytest.raises(LakeUnavailable, match="Another"):
+        ingest_source(lake.spark, str(tmp_path), Landing(str(lake.files), "x"))
+    with hold_lake_lock(lake.spark, data, "ingest/_lock"), pytest.raises(LakeUnavailable, match="Another"):
         lake.take()
     assert ingest([data, str(lake.files), "--name", "lines", "--since", "2100-01-01"])["files"] == 0
     assert ingest([data, str(lake.files), "--name", "lines", "--since", "2026-01-01"])["files"] == 1

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import LakeUnavailable
 from headwater.spark.delta.storage_place import StoragePlace
-from headwater.spark.java_names import keep_names
-from headwater.spark.one_pass import LEASE_S, leased, leases
+from headwater.spark.java_names import cache_java_names
+from headwater.spark.one_pass import LEASE_S, hold_lease, leases
 from tests.support.spark.spark_noise import SPARK_NOISE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), *SPARK_NOISE]
@@ -23,33 +23,36 @@ def place(spark: SparkSession, tmp_path: Path) -> StoragePlace:
 
 
 def test_a_lease_refuses_others_for_as_long_as_it_is_prolonged(place: StoragePlace) -> None:
-    with leased(place, "lake", lease_s=0.4):
+    with hold_lease(place, "lake", lease_s=0.4):
         (held,) = leases(place)
         began = place.changed_s(held)
         while place.changed_s(held) < began + 1:
-            with pytest.raises(LakeUnavailable, match="Another pass works in lake"), leased(place, "lake", lease_s=0.4):
+            with (
+                pytest.raises(LakeUnavailable, match="running in lake"),
+                hold_lease(place, "lake", lease_s=0.4),
+            ):
                 pass
     assert leases(place) == []
-    with leased(place, "lake"):
+    with hold_lease(place, "lake"):
         assert leases(place) == [held]
 
 
 def test_a_lease_that_nobody_prolongs_is_taken_over_by_one(place: StoragePlace) -> None:
     place.write("0000000007", "a pass that was killed")
     file = Path(place.local) / "0000000007"
-    with pytest.raises(LakeUnavailable), leased(place, "lake"):
+    with pytest.raises(LakeUnavailable), hold_lease(place, "lake"):
         pass
     os.utime(file, (file.stat().st_atime, file.stat().st_mtime - LEASE_S - 1))
-    with leased(place, "lake"):
+    with hold_lease(place, "lake"):
         assert leases(place) == ["0000000008"]
         assert not place.create("0000000008", "a second one that saw it end"), "it comes too late"
-        with pytest.raises(LakeUnavailable), leased(place, "lake"):
+        with pytest.raises(LakeUnavailable), hold_lease(place, "lake"):
             pass
     assert leases(place) == []
 
 
 def test_names_of_java_are_asked_for_once(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
-    keep_names(spark)
+    cache_java_names(spark)
     with caplog.at_level(logging.DEBUG, "py4j"):
         spark.range(1).select(F.concat(F.lit("a"), F.col("id").cast("string"))).count()
     said = [record.getMessage() for record in caplog.records]

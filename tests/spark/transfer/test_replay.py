@@ -17,7 +17,7 @@ from headwater.events.times import iso
 from headwater.lineage.time.as_of import AsOf
 from headwater.operations.runtime.sinks import open_replay
 from headwater.sinks.operating.replay_span import ReplaySpan, address_options
-from headwater.spark.one_pass import alone
+from headwater.spark.one_pass import hold_lake_lock
 from headwater.spark.replay.replay_job import replay
 from headwater.spark.replay.spark_replay import SparkReplay
 from tests.index.test_reference import compare, indexed
@@ -120,11 +120,11 @@ def test_a_span_is_cut_as_for_one_process(spark: "SparkSession", world: SinkWorl
     for span, (expected, left_out) in spans.items():
         server.taken.clear()
         ours = opened(spark, world, server.url, span, streams=1)
-        looked, sent = ours.look(), ours.run()
+        looked, sent = ours.preview(), ours.run()
         theirs = open_replay(world.settings, world.folder, span, server.url, rate=None, batch=1, key=None).preview()
         assert (server.taken, sent["left_out"]) == (expected, left_out), span
         assert looked | {"first": 0, "last": 0} == theirs | {"first": 0, "last": 0}, span
-    looked = opened(spark, world, server.url, ReplaySpan(since, until, by="receipt")).look()
+    looked = opened(spark, world, server.url, ReplaySpan(since, until, by="receipt")).preview()
     assert (looked["first"], looked["last"]) == (iso(since), iso(received_us(world, made[2])))
 
 
@@ -178,7 +178,7 @@ def test_two_at_once_are_one(spark: "SparkSession", world: SinkWorld, server: Si
     world.store(*bodies(events(1)))
     found = opened(spark, world, server.url)
     with (
-        alone(spark, lake(world), f"sinks/replays/{found.name}.lock"),
+        hold_lake_lock(spark, lake(world), f"sinks/replays/{found.name}.lock"),
         pytest.raises(LakeUnavailable, match="Another"),
     ):
         found.run()
@@ -220,12 +220,12 @@ def test_the_job_takes_a_sink_of_a_file_and_its_secret_where_the_task_runs(
     assert server.asked[-1].headers["authorization"] == f"Bearer {os.environ['PATH']}"
     assert replay([*told, "out", "--dry-run"])["would_send"] == 2
     assert replay([lake(world), "--to", server.url, "--batch", "10", "--run", runs(made)[2]])["delivered"] == 1
-    for wrong, words in {"runs": "headwater replay", "other": "there are out, runs"}.items():
+    for wrong, words in {"runs": "headwater replay", "other": "Its sinks: out, runs"}.items():
         with pytest.raises(WrongSetting, match=words):
             replay([*told, wrong])
     with pytest.raises(WrongSetting, match="NO_SUCH_VARIABLE is not set"):
         replay([lake(world), "--to", server.url, "--key-env", "NO_SUCH_VARIABLE"])
-    with pytest.raises(WrongSetting, match="No table `events`"):
+    with pytest.raises(WrongSetting, match="has no table `events`"):
         replay([str(tmp_path / "elsewhere"), "--to", server.url])
 
 

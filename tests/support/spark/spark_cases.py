@@ -88,7 +88,7 @@ class LakeOfCases(SparkLake):
         """Who comes while a pass is at work goes away, and has changed nothing."""
         before = self.operations()
         for _ in range(3):
-            with pytest.raises(LakeUnavailable, match="Another pass works in"):
+            with pytest.raises(LakeUnavailable, match="Another pass is running in"):
                 self.build()
         assert self.operations() == before
 

@@ -3,27 +3,31 @@
 import json
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from headwater.common import failpoints
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.whole_rewrites import WINDOW_US
-from headwater.spark.delta.spark_delta import TableFolder
+from headwater.spark.delta.spark_delta import TASK_BYTES, TableFolder
 from headwater.spark.layer_generations import current
 from headwater.spark.layer_positions import LayerPosition, read_position
 from headwater.spark.refresh import refresh
+from headwater.spark.silver.state import newest_rows
 from headwater.tables import (
     BINDINGS,
     COLUMN_EDGES,
     EDGE_RUNS,
+    EDGE_SETS,
     MASKING_SURFACE,
+    POSITIONS,
     STATE,
+    STATE_KEYS,
     TABLE_EDGES,
     UNUSED_COLUMNS,
     Table,
@@ -66,9 +70,9 @@ class SparkLake:
         while parser.step():
             pass
 
-    def build(self, *, rebuild: bool = False) -> int:
+    def build(self, *, rebuild: bool = False, task_bytes: int = TASK_BYTES) -> int:
         """Bring silver and gold up to bronze; returns the number of events taken."""
-        return refresh(self.spark, self.uri, RULES, rebuild=rebuild)
+        return refresh(self.spark, self.uri, RULES, rebuild=rebuild, task_bytes=task_bytes)
 
     def command(self, *options: str, killed_at: str = "") -> subprocess.CompletedProcess[str]:
         """Do so by the command line, in a process of its own that may be killed at a fail point."""
@@ -94,10 +98,10 @@ class SparkLake:
 
     def candidates(self) -> DataFrame:
         """Return what may count now."""
-        return self.read("silver", STATE).where("part = 'vote'")
+        return newest_rows(self.read("silver", STATE), EDGE_SETS)
 
     def position(self) -> LayerPosition:
-        return read_position(self.read("silver", STATE).where("part = 'position'").collect())
+        return read_position(newest_rows(self.read("silver", STATE), POSITIONS).collect())
 
     def gold(self, table: Table) -> list[Any]:
         return self.read("gold", table).collect()
@@ -112,11 +116,27 @@ class SparkLake:
         again = {row["group_key"]: row for row in self.rows("gold", EDGE_RUNS)}
         return [_with_runs(edge, again) for edge in self.rows("gold", table)]
 
+    def unused(self) -> list[dict[str, Any]]:
+        """Return the verdicts that hold now; `last_used` includes recurring runs."""
+        newest = self.newest_us()
+        again = {row["group_key"]: row["last_seen"] for row in self.rows("gold", EDGE_RUNS)}
+        return [
+            _with_last_used(row, again)
+            for row in self.rows("gold", UNUSED_COLUMNS)
+            if newest is None or _holds(row["valid_from"], row["valid_to"], newest)
+        ]
+
     def plain(self, layer: str, table: Table) -> list[tuple[Any, ...]]:
         """Return the rows of a table without what may differ from one build to another."""
         found = self.edges(table) if table in EDGES else self.rows(layer, table)
+        if table is UNUSED_COLUMNS:
+            found = self.unused()
         if table is STATE:  # its other parts are tables, too, but for the position
-            found = [row for row in found if row["part"] in ("vote", "facet")]
+            newest: dict[tuple[Any, ...], dict[str, Any]] = {}
+            for row in sorted(found, key=lambda row: row["batch"]):
+                if row["part"] in ("vote", "facet"):
+                    newest[row["part"], *(row[name] for name in STATE_KEYS[row["part"]])] = row
+            found = [row for row in newest.values() if not row["gone"]]
         columns = [name for name in table.columns if name != "batch"]
         plain = [tuple(row[name] for name in columns) for row in found]
         return sorted(_without_needless_times(plain) if table is BINDINGS else plain, key=repr)
@@ -236,7 +256,7 @@ class Gold:
         """Return those on datasets that the reference knows: a name from before a RENAME may have columns here."""
         wanted = self._references.unused()
         datasets = {column[:2] for column in wanted}
-        rows = self._references.among(self._lake.gold(UNUSED_COLUMNS), "namespace")
+        rows = self._references.among((Row(**row) for row in self._lake.unused()), "namespace")
         found = {self._references.judged_key(row.namespace, row.dataset, row.column): row.verdict for row in rows}
         return {column: verdict for column, verdict in found.items() if column[:2] in datasets}, wanted
 
@@ -264,6 +284,17 @@ def _with_runs(edge: dict[str, Any], again: Mapping[str, dict[str, Any]]) -> dic
     times = (row["last_seen"] for row in (edge, more))
     last = max((time for time in times if time is not None), default=None)
     return {**edge, "runs": edge["runs"] + more["runs"], "last_seen": last}
+
+
+def _with_last_used(verdict: dict[str, Any], again: Mapping[str, datetime | None]) -> dict[str, Any]:
+    times = (verdict["last_used"], *map(again.get, json.loads(verdict["group_keys"])))
+    # the start of a past period depends on the pass that wrote the row
+    return {**verdict, "last_used": max((time for time in times if time), default=None), "valid_from": None}
+
+
+def _holds(since: datetime | None, until: datetime | None, at_us: int) -> bool:
+    at = START + timedelta(microseconds=at_us - round(START.timestamp() * 1_000_000))
+    return (since is None or since <= at) and (until is None or at < until)
 
 
 def _without_needless_times(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

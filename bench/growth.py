@@ -18,16 +18,16 @@ from bench.wide import EDGES, IN_LAYER, JOBS, NAMESPACE, early_columns, wide_eve
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import PartitionParser
+from headwater.intake.parser.log_ingest import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.snapshots.snapshot import without_masking_file
+from headwater.lineage.time.snapshot import as_said
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_index_home
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
 from headwater.questions.parameters import MAX_DEPTH
-from headwater.questions.reach import reach_answer
+from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 
 ASKED = 200
@@ -75,22 +75,22 @@ def _build(folder: Path, _: int) -> dict[str, float]:
     home, rules = open_index_home(folder), default_rules()
     follower = IndexFollower(home, _bronze(folder))
     with _cpu() as spent:
-        while follower.process_batches(rules):
+        while follower.step(rules):
             pass
     follower.close()
-    size = home.published_file().path.stat().st_size
+    size = home.current().path.stat().st_size
     return {"build": spent[0], "writer_mb": _memory_mb("VmHWM"), "file_mb": size / 2**20}
 
 
 def _ask(folder: Path, times: int) -> dict[str, float]:
     before, rules = _memory_mb("VmRSS"), default_rules()
     with _cpu() as spent:
-        live = LiveGraph(open_index_home(folder).published_file().path, without_masking_file)
+        live = LiveGraph(open_index_home(folder).current().path, as_said)
     graph_mb, answers = _memory_mb("VmRSS") - before, []
     for table, column in early_columns(times * IN_LAYER)[:ASKED]:
         with _cpu() as one:
             asked = Subject(NAMESPACE, table, column)
-            found = reach_answer(
+            found = reach(
                 live, rules, asked, live.counted(), forward=True, mode="value", bounds=Bounds(MAX_DEPTH, 1000)
             )
             msgspec.json.encode(found)
@@ -102,8 +102,8 @@ def _ask(folder: Path, times: int) -> dict[str, float]:
 def _parse(folder: Path, times: int) -> dict[str, float]:
     prepare_folder(load_settings({"data": folder}, folder=folder, environment={})[0])
     log = fill_log(folder / "log", wide_events(times * JOBS, times * IN_LAYER))
-    parser = PartitionParser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
-    while parser.commit_next():
+    parser = Parser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
+    while parser.step():
         pass
     log.close()
     return {}

@@ -22,16 +22,16 @@ from bench.hostile_sql import CROWDED, HOSTILE, WIDE
 from bench.observed_sql import observed_statements
 from bench.statements import Statement, statements, without_column_lineage
 from headwater.common.errors import InvalidEvent
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
-from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.lineage.sql.dialects import dialect_of
-from headwater.lineage.sql.errors import UnsupportedSql
-from headwater.lineage.sql.parser import PARSER_VERSION
-from headwater.lineage.sql.script_reader import read_script
-from headwater.lineage.sql.tables import RunTable
+from headwater.lineage.sql.known_tables import KnownTable
+from headwater.lineage.sql.sql_dialects import dialect_of
+from headwater.lineage.sql.sql_script import read_script
+from headwater.lineage.sql.sql_text import PARSER
+from headwater.lineage.sql.unread_sql import UnreadSql
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from tests.support.data.samples import body
 
 RUN = "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566"
@@ -73,7 +73,7 @@ def run() -> list[Figure]:
         *_rates("plain SQL like with like, tuned on", list(map(like_with_like, plain_tuned))),
         *_rates("plain SQL like with like, set aside", list(map(like_with_like, plain_held_out))),
         *_rates("by hand", by_hand),
-        Figure(f"CPU of a statement by {PARSER_VERSION}, p50", percentile(costs, 0.5) * 1000, "ms"),
+        Figure(f"CPU of a statement by {PARSER}, p50", percentile(costs, 0.5) * 1000, "ms"),
         Figure("CPU of a statement, p99", percentile(costs, 0.99) * 1000, "ms"),
         Figure("CPU of a statement, most", costs[-1] * 1000, "ms", 1000.0),
         *(Figure(f"CPU of a hostile statement: {name}", cpu_s * 1000, "ms", 1000.0) for name, cpu_s in hostile()),
@@ -82,16 +82,16 @@ def run() -> list[Figure]:
 
 def hostile() -> Iterator[tuple[str, float]]:
     """Yield what each of the statements that are made to cost takes (s of CPU)."""
-    out = RunTable(("out",), ("a",), is_input=False, is_output=True)
+    out = KnownTable(("out",), ("a",), is_input=False, is_output=True)
     for name, (dialect, sql, _) in HOSTILE.items():
         before = time.process_time()
-        with suppress(UnsupportedSql):
+        with suppress(UnreadSql):
             read_script(sql, dialect, (out, WIDE))
         yield name, time.process_time() - before
     for name, (made, size, _) in CROWDED.items():
         script = made(size)
         before = time.process_time()
-        with suppress(UnsupportedSql):
+        with suppress(UnreadSql):
             read_script(script.sql, script.dialect, script.tables)
         yield f"{name} ({size:,})", time.process_time() - before
 
@@ -165,7 +165,7 @@ def _named(event: dict[str, Any]) -> set[tuple[str, str]]:
 
 def edges_of(event: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> tuple[frozenset[Edge], str | None]:
     """Return the edges that the rules make of one event, as if its run had no other; others: what other runs said."""
-    contents = FacetContentsInMemory()
+    contents = ContentsInMemory()
     reader = FactsReader(default_rules().canonical, contents)
     told = {"run": {"runId": RUN}} | {"eventTime": event.get("eventTime") or "2026-03-01T00:00:00Z"}
     job = {**event["job"], "name": "statement"}  # a statement's other half, which Spark observes, needs no inference
@@ -173,10 +173,10 @@ def edges_of(event: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> tu
     facts = []
     for number, each in enumerate((whole, *others)):
         with suppress(InvalidEvent):  # some of what was recorded was made so on purpose
-            facts.append(reader.read_event(f"{number:032x}", NOW_US, body(each).decode()))
-    said = FactSnapshot(facts, contents).store.candidates.values()
+            facts.append(reader.read(f"{number:032x}", NOW_US, body(each).decode()))
+    said = SnapshotOfFacts(facts, contents).store.candidates.values()
     found = [by_run[RUN].lineage for by_run in said if RUN in by_run]
-    unread = next((lineage.unread_sql_reason for lineage in found if lineage.unread_sql_reason), None)
+    unread = next((lineage.unread for lineage in found if lineage.unread), None)
     return frozenset(edge for lineage in found for edge in _of_output(lineage)), unread
 
 
@@ -189,7 +189,7 @@ def _of_output(lineage: OutputLineage) -> Iterable[Edge]:
             edge.source.name,
             edge.column,
             target,
-            "masked" if step.is_masked else "direct" if step.is_direct else "indirect",
+            "masked" if step.masked else "direct" if step.direct else "indirect",
         )
 
 

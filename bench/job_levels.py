@@ -27,9 +27,9 @@ from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.runs.jobs import JobLevel
-from headwater.lineage.snapshots.as_of import AsOf
-from headwater.questions import definitions
+from headwater.lineage.runs.job_hierarchy import Granularity
+from headwater.lineage.time.as_of import AsOf
+from headwater.questions import declared
 
 DAGS, TASKS, STATEMENTS = 60, 10, 1_459
 WRITERS, READERS = 500, 1_000
@@ -65,7 +65,7 @@ def run() -> list[Figure]:
     found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         views = _indexed(Path(folder) / "pipelines", [*pipelines()])
-        for granularity in get_args(JobLevel):
+        for granularity in get_args(Granularity):
             found += _asked(views, granularity, "pipelines")
             found += _marquez(views, granularity)
         views.close()
@@ -75,10 +75,10 @@ def run() -> list[Figure]:
     return found
 
 
-def _asked(views: ViewOpener, granularity: JobLevel, what: str) -> Iterator[Figure]:
+def _asked(views: ViewOpener, granularity: Granularity, what: str) -> Iterator[Figure]:
     sources = SimpleNamespace(open_views=views)
     began = time.process_time()
-    answer = definitions.jobs.ask(sources, {"granularity": granularity, "limit": "2000"})
+    answer = declared.jobs.ask(sources, {"granularity": granularity, "limit": "2000"})
     spent = (time.process_time() - began) * 1000
     yield Figure(f"{what}, {granularity}: nodes", len(answer.nodes), "")
     yield Figure("  edges and hubs", len(answer.dataFlow) + len(answer.hubs), "")
@@ -86,12 +86,12 @@ def _asked(views: ViewOpener, granularity: JobLevel, what: str) -> Iterator[Figu
     yield Figure("  CPU", spent, "ms")
 
 
-def _marquez(views: ViewOpener, granularity: JobLevel) -> Iterator[Figure]:
+def _marquez(views: ViewOpener, granularity: Granularity) -> Iterator[Figure]:
     asked = QueryParams(
         {"nodeId": f"dataset:{LAKE}:table_{STATEMENTS // 2}", "depth": "2000"} | {"granularity": granularity}
     )
     began = time.process_time()
-    with views.open_view_and_index(AsOf()) as (view, live):
+    with views.catalog(AsOf()) as (view, live):
         answer = get_lineage(RequestContext({}, asked, view, Catalog(live)))
     spent, jobs = (time.process_time() - began) * 1000, sum(node["type"] == "JOB" for node in answer["graph"])
     yield Figure(f"  Marquez's lineage of all of it: jobs, beside {len(answer['graph']) - jobs:,} datasets", jobs, "")
@@ -102,11 +102,11 @@ def _marquez(views: ViewOpener, granularity: JobLevel) -> Iterator[Figure]:
 def _indexed(folder: Path, events: list[dict[str, Any]]) -> ViewOpener:
     folder.mkdir()
     home, rules = IndexHome(folder), default_rules()
-    home.publish(home.index_path(rules))
-    indexer = Indexer(home.index_path(rules), rules)
+    home.publish(home.path_for(rules))
+    indexer = Indexer(home.path_for(rules), rules)
     bodies = {number: json.dumps(event) for number, event in enumerate(events, 1)}
     batch = [BronzeEvent(f"{number:032x}", 2 * 10**15 + number, number, None) for number in bodies]
-    indexer.process_events(Source("local", "1", "0"), len(events), batch, partial(_of, bodies))
+    indexer.add(Source("local", "1", "0"), len(events), batch, partial(_of, bodies))
     indexer.close()
     return ViewOpener(home, RulesFiles(folder))
 

@@ -16,22 +16,22 @@ from bench.figures import Figure, show
 from bench.generate import generate
 from bench.lineage import parse
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.lineage.snapshots.as_of import AsOf
+from headwater.lineage.time.as_of import AsOf
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.settings import load_settings
-from headwater.questions import definitions
+from headwater.questions import declared
 from headwater.questions.declaring import Question
 
 JOBS, RUNS = 13_400, 200_000
 GOAL_MS = 300
 ASKED: tuple[tuple[Question, dict[str, str]], ...] = (
-    *((definitions.datasets, {"sort": sort}) for sort in ("name", "-last_written", "owners", "columns", "state")),
-    (definitions.datasets, {"tag": "pii", "state": "FAIL", "text": "silver"}),
-    *((definitions.listed_jobs, {"sort": sort}) for sort in ("name", "-started", "-duration", "integration")),
-    *((definitions.listed_runs, {"sort": sort}) for sort in ("-time", "-duration", "job", "state", "id")),
-    (definitions.listed_runs, {"state": "FAIL"}),
-    (definitions.listed_runs, {"namespace": "team_3", "text": "job_01"}),
+    *((declared.datasets, {"sort": sort}) for sort in ("name", "-last_written", "owners", "columns", "state")),
+    (declared.datasets, {"tag": "pii", "state": "FAIL", "text": "silver"}),
+    *((declared.listed_jobs, {"sort": sort}) for sort in ("name", "-started", "-duration", "integration")),
+    *((declared.listed_runs, {"sort": sort}) for sort in ("-time", "-duration", "job", "state", "id")),
+    (declared.listed_runs, {"state": "FAIL"}),
+    (declared.listed_runs, {"namespace": "team_3", "text": "job_01"}),
 )
 
 
@@ -59,7 +59,7 @@ def run(jobs: int = JOBS, runs: int = RUNS, folder: Path | None = None) -> list[
         if not any((there / "log").glob("*.sqlite")):
             parse(there, events(jobs, runs))
         open_views = open_view_opener(settings, there)
-        with open_views.open_view(AsOf()) as here:
+        with open_views.look(AsOf()) as here:
             here.snapshot.tags()
         found = [figure for question, asked in ASKED for figure in _asked(open_views, question, asked)]
         open_views.close()
@@ -69,7 +69,7 @@ def run(jobs: int = JOBS, runs: int = RUNS, folder: Path | None = None) -> list[
 def _asked(open_views: ViewOpener, question: Question, asked: dict[str, str]) -> Iterator[Figure]:
     sources = SimpleNamespace(open_views=open_views)
     spent: list[float] = []
-    open_views.query_current_index(lambda live, _: live.clear_caches())
+    open_views.now(lambda live, _: live.forget())
     for _ in range(3):
         began = time.process_time()
         answer = question.ask(sources, {**asked, "limit": "100"})

@@ -25,16 +25,15 @@ from bench.figures import Figure, middle, show
 from bench.spark_pass import CORES, measured
 from headwater.events.envelope import read_envelope
 from headwater.index.writing.follower import IndexFollower
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
-from headwater.lineage.edges.output_lineage import EdgeRules
-from headwater.lineage.edges.run_edges import derive_output_lineages
+from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.run_edges import EdgeRules, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.names.name_resolution import NameResolver
+from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.merged_run import merge_run
+from headwater.lineage.runs.merged_run import fold
 from headwater.operations.runtime.index import open_index_home
-from headwater.sinks.interface.target_registry import open_sink
+from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.targets.purview.entities import EntityBuilder
 from headwater.sinks.targets.purview.names import QualifiedNames
 from headwater.spark.refresh import refresh
@@ -87,7 +86,7 @@ class Stations:
         parser = self._world.parser()
         spent = {
             "receiver": _cpu(lambda: read_envelope(body)),
-            "parser": _cpu(parser.commit_next),
+            "parser": _cpu(parser.step),
             "index": _cpu(self._follow),
             "rules": _cpu(lambda: self._derive(body)),
             "sinks": _cpu(lambda: self._convert(body)),
@@ -96,10 +95,10 @@ class Stations:
 
     def _derive(self, body: bytes) -> None:
         """Derive edges as silver does, whose Python tasks run the same functions."""
-        contents, naming = FacetContentsInMemory(), NameResolver()
-        fact = FactsReader(self._rules.canonical, contents).read_event("id", 1, body.decode())
+        contents, naming = ContentsInMemory(), Naming()
+        fact = FactsReader(self._rules.canonical, contents).read("id", 1, body.decode())
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
-        derive_output_lineages(merge_run([fact], naming), rules)
+        output_lineages(fold([fact], naming), rules)
 
     def _convert(self, body: bytes) -> None:
         """Convert the event for the two sinks that read lineage."""
@@ -107,10 +106,10 @@ class Stations:
         with closing(open_sink(sink(type="datahub", url="http://127.0.0.1:1"), no_token)) as target:  # type: ignore[arg-type]
             target.convert(events)
         builder = EntityBuilder(QualifiedNames((), self._rules))
-        builder.run_entities([builder.read_facts(each) for each in events])
+        builder.of_run([builder.facts(each) for each in events])
 
     def _follow(self) -> None:
-        while self._follower.process_batches(self._rules):
+        while self._follower.step(self._rules):
             pass
 
     def close(self) -> None:
@@ -161,7 +160,7 @@ def spark_passes(events: Iterable[Heavy]) -> list[Figure]:
             nonlocal number
             number += 2
             world.append(event.body(number))
-            world.parser().commit_next()
+            world.parser().step()
             with measured(spark, world.folder / "lake") as found:
                 refresh(spark, str(world.folder / "lake"), UserRules())
             return found.cpu_s

@@ -20,14 +20,14 @@ from headwater.events.times import parse_time
 from headwater.governance.declarations.declaration import resolve_declaration
 from headwater.governance.declarations.events import job_event
 from headwater.governance.declarations.file import read_declaration_file
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
-from headwater.lineage.rules.applied_rules import apply_masking_rules
+from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_constants, read_consumers
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.lineage.snapshots.snapshot import Window
-from headwater.lineage.traversal.column_verdicts import NO_READER
+from headwater.lineage.time.snapshot import Window
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.lineage.walks.column_verdicts import NO_READER
 from headwater.questions.unused import dataset_verdicts
 
 MOST_UNKNOWN = 10.0
@@ -62,14 +62,14 @@ ColumnVerdicts = dict[tuple[str, str], tuple[str, str]]
 
 def verdicts_of(lines: Sequence[str], rules: UserRules) -> ColumnVerdicts:
     """Judge all columns of all datasets that some events name."""
-    contents = FacetContentsInMemory()
+    contents = ContentsInMemory()
     reader = FactsReader(rules.names.canonical, contents)
     facts = []
     for number, line in enumerate(lines):
         received_us = parse_time(json.loads(line).get("eventTime", ""))[0] or 0
-        facts.append(reader.read_event(f"{number:032x}", received_us, line))
-    snapshot = FactSnapshot(facts, contents, partial(apply_masking_rules, rules), rules)
-    counted = snapshot.counted_with_earlier(Window())
+        facts.append(reader.read(f"{number:032x}", received_us, line))
+    snapshot = SnapshotOfFacts(facts, contents, partial(remasked, rules), rules)
+    counted = snapshot.counted_since(Window())
     return {
         (dataset.name, each.key): (each.verdict, each.reason)
         for dataset in snapshot.own_names()

@@ -1,10 +1,10 @@
-"""The receiver's triggers. The host does not authenticate their routes, so that the receiver answers 401 and 405."""
+"""The receiver's triggers: plain routes, anonymous for the host, so that 401 and 405 are the receiver's own answers."""
 
 import azure.functions as func
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
-from functions.receiver.intake import process_intake
-from headwater.common.json_headers import ANSWER_HEADERS
+from functions.receiver.intake import intake_of
+from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.operations.settings import Settings
 
 ANONYMOUS = func.AuthLevel.ANONYMOUS
@@ -13,24 +13,24 @@ ANONYMOUS = func.AuthLevel.ANONYMOUS
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers. The first request connects to the log."""
     bp = func.Blueprint()
-    intake = process_intake(settings)
+    intake = intake_of(settings)
 
     @bp.function_name("lineage")
     @bp.route("api/v1/lineage", auth_level=ANONYMOUS)
     async def lineage(req: func.HttpRequest) -> func.HttpResponse:
-        return await intake.receive_event(req)
+        return await intake.one(req)
 
     @bp.function_name("lineage_batch")
     @bp.route("api/v1/lineage/batch", auth_level=ANONYMOUS)
     async def lineage_batch(req: func.HttpRequest) -> func.HttpResponse:
-        return await intake.receive_batch(req)
+        return await intake.batch(req)
 
-    if "api" not in settings.triggers:  # otherwise the route of the API matches every other path
+    if "api" not in settings.triggers:  # the API's route has every other path
 
         @bp.function_name("other_paths")
         @bp.route("{*path}", methods=["POST"], auth_level=ANONYMOUS)
         async def other_paths(req: func.HttpRequest) -> func.HttpResponse:
-            return await intake.receive_other_path(req)
+            return await intake.other(req)
 
     @bp.function_name("live")
     @bp.route("health/live", methods=["GET"], auth_level=ANONYMOUS)

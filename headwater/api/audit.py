@@ -6,41 +6,37 @@ from typing import Any
 from headwater.api.shapes import Audit, LostRange
 from headwater.common.errors import LogDamaged, LogMissing, WrongSetting
 from headwater.events.position import Source
-from headwater.intake.event_log import LogReader, call_all_readers
+from headwater.intake.event_log import LogReader, each
 from headwater.intake.parser.log_match import check_log_matches
 from headwater.lake.bronze_tables import Bronze, Gap
 
 MAX_RANGES = 1000
-"""Maximum number of lost ranges in an answer. If there are more, the answer lists the newest."""
+"""Maximum number of lost ranges in an answer; the newest are listed."""
 
 
 def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
-    """Compare the acknowledged events with the rows of the lake. Every event must be in exactly one table (promise P2).
+    """Compare the acknowledged events with the rows of the lake (promise P2): every event is in exactly one table.
 
-    In the answer, `balanced` is false if events are missing, stored twice or lost, or if log and lake do not belong
-    together; `trouble` contains the reason. `removed` counts stored events that retention or `headwater forget`
-    deleted. `received` is the sum of the records up to the lake's watermark, the records that wait in the log, and the
-    acknowledged records that the log has lost, without records that only note refusals.
+    `balanced` is false if events are missing, stored twice or lost, or if log and lake do not belong together;
+    `trouble` has the reason. `removed` counts stored events that retention or `headwater forget` deleted. `received`
+    counts sequence numbers: those that the lake has passed, those that wait in the log, and those that were
+    acknowledged but are no longer in the log, minus records that only note refusals.
 
-    readers: one reader for every partition of the log.
+    readers: one for every partition of the log.
     """
-    trouble = _mismatch_reason(readers, bronze)
+    trouble = _trouble(readers, bronze)
     expected = bronze.expected_epoch()
     epochs = [reader.in_epoch(expected) if expected else reader.source for reader in readers]
-    counts = bronze.row_counts(epochs)
+    counts = bronze.counts(epochs)
     passed = counts.watermarks
-    missing = _missing_ranges(readers, epochs, bronze, passed)
+    missing = _missing(readers, epochs, bronze, passed)
     if missing and bronze.watermarks(epochs) != {epoch: passed[epoch.partition] for epoch in epochs}:
-        return audit(readers, bronze)  # repeat: during the audit, the parser moved on and retention deleted records
-    pending = (
-        0 if trouble else sum(call_all_readers(readers, lambda reader: reader.pending(passed[reader.source.partition])))
-    )
-    noted = bronze.gaps()
-    lost = sum(found.lost_records for found in (*noted, *missing))
-    rejected = counts.rejected - sum(found.lost_records for found in noted)
-    received = (
-        sum(passed.values()) - counts.notes + pending + sum(found.lost_records for found in missing) + counts.earlier
-    )
+        return audit(readers, bronze)  # the parser moved on during the audit, and retention deleted records behind it
+    pending = 0 if trouble else sum(each(readers, lambda reader: reader.pending(passed[reader.source.partition])))
+    noted = bronze.lost()
+    lost = sum(found.records for found in (*noted, *missing))
+    rejected = counts.rejected - sum(found.records for found in noted)
+    received = sum(passed.values()) - counts.notes + pending + sum(found.records for found in missing) + counts.earlier
     accounted = counts.stored + counts.duplicates + rejected + pending + lost
     return Audit(
         received, counts.stored - counts.removed, counts.removed, counts.duplicates, rejected, counts.refused,
@@ -51,7 +47,7 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
     )  # fmt: skip
 
 
-def _mismatch_reason(readers: Sequence[LogReader], bronze: Bronze) -> str | None:
+def _trouble(readers: Sequence[LogReader], bronze: Bronze) -> str | None:
     """Return why log and lake do not belong together; None if they do."""
     try:
         if bronze.exists():
@@ -61,22 +57,22 @@ def _mismatch_reason(readers: Sequence[LogReader], bronze: Bronze) -> str | None
     return None
 
 
-def _missing_ranges(
+def _missing(
     readers: Sequence[LogReader], epochs: Sequence[Source], bronze: Bronze, passed: Mapping[str, int]
 ) -> list[Gap]:
     """List the records that were acknowledged in the expected epoch of the log, but can no longer be read."""
     return [
         Gap(epoch.epoch, epoch.partition, *ends)
         for reader, epoch in zip(readers, epochs, strict=True)
-        for ends in reader.missing(epoch, passed[epoch.partition], bronze.acknowledged_sequence(epoch))
+        for ends in reader.missing(epoch, passed[epoch.partition], bronze.acknowledged(epoch))
     ]
 
 
 def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
-    """Return the range of the log and the watermark of the lake for each partition. `past` lists the ended epochs."""
+    """Return the range of the log and the watermark of the lake for each partition. `past` lists ended epochs."""
     passed = bronze.watermarks([reader.source for reader in readers])
 
-    def partition_state(reader: LogReader) -> dict[str, Any]:
+    def item(reader: LogReader) -> dict[str, Any]:
         mark = passed[reader.source]
         return {
             "partition": reader.source.partition, "head": reader.head(), "tail": reader.tail(), "passed": mark,
@@ -84,10 +80,5 @@ def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
         }  # fmt: skip
 
     source = readers[0].source
-    ended_epochs = [{"incarnation": name, "received": received} for name, received, _ in bronze.ended_epochs()]
-    return {
-        "log": source.log,
-        "incarnation": source.epoch,
-        "items": call_all_readers(readers, partition_state),
-        "past": ended_epochs,
-    }
+    past = [{"incarnation": name, "received": received} for name, received, _ in bronze.ended_epochs()]
+    return {"log": source.log, "incarnation": source.epoch, "items": each(readers, item), "past": past}

@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from headwater.auth.access import NOBODY, Caller, Role
 from headwater.auth.authentication import Authenticator
+from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.common.errors import Behind, GiveUp, HeadwaterError, NotKnown, WrongQuestion
-from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.common.storage_faults import explain, is_transient
 from headwater.lake.admin_log import Actor, Outcome
 
@@ -21,34 +21,34 @@ log = logging.getLogger(__name__)
 
 _ACTIONS = {"read": "read", "write": "write", "admin": "change anything"}
 RETRY_SOON = {"retry-after": "1"}
-"""Header of responses that tells clients to ask again after a second. Without load, events take less time than this."""
+"""Header for answers that may change soon. Without load, answers include an event within a second."""
 
 _FIX_SIMILAR = "Use a known name; `nearest` lists similar ones."
 _FIX_SEARCH = "Use a known name; search for a part of it."
 _FIX_RETRY = "Ask again in a moment. If the name was not sent just now, use a known one; `nearest` lists similar ones."
 Recorder = Callable[[Actor, str, str, Outcome, str], None]
-"""Records an action in the admin log (actor, action, subject, outcome, detail). Does not raise if there is no lake."""
+"""Records an action in the admin log: actor, action, subject, outcome, detail. It does not fail without a lake."""
 
 
 async def authorize(access: Authenticator, request: Request, role: Role) -> Caller | Response:
-    """Return the caller of a request, or an error response if the credential is missing, wrong or lacks a role."""
-    key = await access.find_caller(dict(request.headers), request.url.query, request.method)
+    """Return the caller of a request, or the response if its credential is missing, wrong or lacks a role."""
+    key = await access.find(dict(request.headers), request.url.query, request.method)
     if key is None:
         status, _, what, fix = access.denial(request.headers, request.url.query)
         return error_response(status, what, fix)
-    if not key.has_role(role):
+    if not key.may(role):
         return error_response(403, f"{key.title} may not {_ACTIONS[role]}.", f"Use a key with the role `{role}`.")
     return key
 
 
 async def authorization_error(access: Authenticator, request: Request, role: Role) -> Response | None:
-    """Return an error response if the credential is missing, wrong or lacks a role, None if the request is allowed."""
+    """Return the response if the credential is missing, wrong or lacks a role; None if the request is authorized."""
     found = await authorize(access, request, role)
     return found if isinstance(found, Response) else None
 
 
 def run_question(ask: Callable[[], Any], lock: AbstractContextManager[Any]) -> Any:
-    """Return the answer of `ask`, or an error response if it raises. lock: held while `ask` runs.
+    """Return the answer of `ask`, or the response for its error. lock: held during the call.
 
     An unexpected error becomes a 500 with a reference; the log contains the traceback under this reference.
     """
@@ -109,14 +109,11 @@ def json_response(status: int, value: Any, headers: Mapping[str, str] | None = N
 
 
 def actor_of(request: Request, caller: Caller | None) -> Actor:
-    """Return the actor of a request for the admin log. caller: None without a valid credential.
-
-    Behind a proxy, the actor's address is the address of the nearest proxy.
-    """
+    """Return the actor of a request. caller: None without a valid credential. The address is the nearest proxy's."""
     address = request.client.host if request.client else ""
     return Actor(caller.label if caller else NOBODY, address, request.headers.get("user-agent", ""))
 
 
 def outcome_of(status: int) -> Outcome:
-    """Return the outcome for the admin log that corresponds to an HTTP status."""
+    """Return the outcome for an HTTP status."""
     return "done" if status < 400 else "refused" if status < 500 else "failed"

@@ -10,16 +10,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerialize
 from pydantic import model_validator as validator
 
 REVEAL_SECRETS = "reveal"
-"""Serialization context with which secrets are written in clear text, to pass settings to a child process."""
+"""Serialization context that writes secrets in clear, to pass settings to a child process."""
 
 
-def _serialize_secret(secret: SecretStr | None, info: SerializationInfo) -> str | None:
+def _shown(secret: SecretStr | None, info: SerializationInfo) -> str | None:
     if secret is None:
         return None
     return secret.get_secret_value() if info.context == REVEAL_SECRETS else "***"
 
 
-Secret = Annotated[SecretStr, PlainSerializer(_serialize_secret)]
+Secret = Annotated[SecretStr, PlainSerializer(_shown)]
 """A setting whose value is never printed."""
 
 Role = Literal["write", "read", "admin"]
@@ -46,9 +46,8 @@ class Identity(BaseModel):
 class Caller(NamedTuple):
     """The sender of a request, with its permissions.
 
-    name: name for display. namespaces: job namespaces that the caller may write, empty for all. datasets: dataset
-    namespaces that the caller may change, see `Key`. identity: identity from a token or session, None for a key.
-    is_person: whether a person signed in.
+    name: for display; namespaces: job namespaces that it may write, empty for all; datasets: dataset namespaces that it
+    may change, see `Key`; identity: of a token or session; is_person: whether a person signed in.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Caller(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The text that names the caller in events, rejections and the admin log. It is unique across kinds of callers.
+        """The caller in events, rejections and the admin log. Callers of different kinds never have the same label.
 
         The label is the name of a key, `oidc:ISSUER#SUBJECT NAME` for a token, `command:USER@MACHINE` for a command.
         """
@@ -76,10 +75,10 @@ class Caller(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The text that names the caller in error messages."""
+        """The caller in error messages."""
         return f"Key {self.name!r}" if self.kind == "key" else f"{'User' if self.is_person else 'Client'} {self.name!r}"
 
-    def has_role(self, role: Role) -> bool:
+    def may(self, role: Role) -> bool:
         """Return whether the caller has a role; `admin` includes all roles."""
         return role in self.roles or "admin" in self.roles
 
@@ -98,10 +97,10 @@ ANYONE = Caller("anyone", frozenset({"admin"}), kind="anyone")
 
 
 class Key(BaseModel):
-    """The key of a producer or reader. Settings contain its secret in clear text, the key file its SHA-256.
+    """The key of a producer or reader, with its secret in clear (in settings) or its SHA-256 (in the key file).
 
-    Secrets made by `headwater keys` are 256 random bits, so nobody can guess a secret from its hash. A slow password
-    hash would make each request slower without adding protection.
+    Secrets made by `headwater keys` are 256 random bits and cannot be guessed from a hash. A slow password hash would
+    add cost to each request without adding protection.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -122,7 +121,7 @@ class Key(BaseModel):
     owner: Identity | None = Field(default=None, description="The person who may list and revoke it.")
 
     @validator(mode="after")
-    def _check_one_secret(self) -> Self:
+    def _is_one(self) -> Self:
         if (self.key is None) == (self.sha256 is None):
             raise ValueError(f"key {self.name!r} needs either `key` or `sha256`")
         return self
@@ -134,7 +133,7 @@ class Key(BaseModel):
 
     @cached_property
     def caller(self) -> Caller:
-        """The caller of requests with this key."""
+        """The caller that presents this key."""
         return Caller(self.name, self.roles, self.namespaces, self.datasets)
 
     def is_valid(self, at: datetime) -> bool:

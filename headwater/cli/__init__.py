@@ -13,7 +13,7 @@ from headwater.cli.base_app import COMPLETE, NAME, base_app
 from headwater.cli.errors import print_failure, print_fault
 from headwater.cli.options import add_table_options
 from headwater.common.errors import HeadwaterError
-from headwater.common.extras import require_extra
+from headwater.common.extras import extra
 from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.operations.runtime.data_folder import set_private_umask
 
@@ -30,11 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with transient_faults_as_retry("continue"):
             completion_init()
-            sys.exit(_choose_commands(given)(given, prog_name=NAME, complete_var=COMPLETE, standalone_mode=not as_json))
+            sys.exit(_app_for(given)(given, prog_name=NAME, complete_var=COMPLETE, standalone_mode=not as_json))
     except HeadwaterError as error:
         print_failure(error, as_json)
         sys.exit(3)
-    except typer.TyperException as error:  # wrong usage; typer raises this error only with --json
+    except typer.TyperException as error:  # wrong usage; typer raises it only with --json
         print_failure(error, as_json)
         sys.exit(error.exit_code)
     except (BrokenPipeError, typer.Abort):
@@ -44,16 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def _choose_commands(given: Sequence[str]) -> typer.Typer:
-    """Return the command line with the commands that these arguments need.
+def _app_for(given: Sequence[str]) -> typer.Typer:
+    """Return the commands to choose from.
 
     Commands that answer questions import the rules of lineage, which takes half a second of CPU. Simple commands
-    do not need the rules.
+    do not need them.
     """
     light = base_app()
     if given and given[0] in {"--version", *(each.name for each in light.registered_commands)}:
         add_table_options(light)
         return light
-    with require_extra("server"):
+    with extra("server"):
         from headwater.cli.app import app
     return app

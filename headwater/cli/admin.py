@@ -8,7 +8,7 @@ import typer
 
 from headwater.api import identity_routes
 from headwater.cli.answer_source import DataFolder
-from headwater.cli.options import Data, Json, example
+from headwater.cli.options import SETUP, Data, Json, example
 from headwater.cli.printing import listed, paired, pairs, show, table
 from headwater.cli.question_commands import command
 from headwater.common.errors import WrongSetting
@@ -20,7 +20,7 @@ _FORGET_EXAMPLE = ("forget", "--namespace", "s3://lake", "--dataset", "landing/c
 _KEY_COLUMNS = ("id", "name", "owner", "roles", "namespaces", "made", "expires", "last_used", "kept")
 
 
-@app.command(epilog=example("headwater", "backup", "/mnt/backups/2026-11-23"))
+@app.command(rich_help_panel=SETUP, epilog=example("headwater", "backup", "/mnt/backups/2026-11-23"))
 def backup(
     dest: Annotated[Path, typer.Argument(help="New folder, preferably on another disk.")],
     data: Data = None,
@@ -33,20 +33,20 @@ def backup(
     show(found, as_json, lambda: pairs("Backup", found))
 
 
-@app.command(epilog=example("headwater", "restore", "/mnt/backups/2026-11-23"))
+@app.command(rich_help_panel=SETUP, epilog=example("headwater", "restore", "/mnt/backups/2026-11-23"))
 def restore(
     src: Annotated[Path, typer.Argument(help="Folder of the backup.")],
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Restore a backup into an empty data folder. If the backup is incomplete, list what is missing and stop."""
-    from headwater.operations.restore import restore_backup as run
+    from headwater.operations.restore import restore as run
 
     found = run(load_settings({"data": data})[0], src)
     show(found, as_json, lambda: pairs("Restored", found))
 
 
-@app.command(epilog=example("headwater", *_FORGET_EXAMPLE))
+@app.command(rich_help_panel=SETUP, epilog=example("headwater", *_FORGET_EXAMPLE))
 def forget(
     dataset: Annotated[str | None, typer.Option(help="Name of a dataset; requires --namespace.")] = None,
     namespace: Annotated[
@@ -77,16 +77,16 @@ def forget(
         )
     wanted: ForgetTarget
     if namespace is not None:
-        wanted = NameTarget(namespace, dataset, open_rules(settings).current_rules().names.canonical)
+        wanted = NameTarget(namespace, dataset, open_rules(settings).current().names.canonical)
     else:
         wanted = TextTarget("run" if run else "text", run or text or "")
     request = ForgetRequest(settings, wanted)
     found = request.dry_run() if dry_run else request.forget(stopped=stopped)
-    show(found, as_json, lambda: pairs("Would be forgotten" if dry_run else "Forgotten", _forget_summary(found)))
+    show(found, as_json, lambda: pairs("Would be forgotten" if dry_run else "Forgotten", _forgotten(found)))
     sys.exit(1 if found.get("proof", {}).get("found") else 0)
 
 
-def _forget_summary(found: dict[str, Any]) -> dict[str, Any]:
+def _forgotten(found: dict[str, Any]) -> dict[str, Any]:
     counts = {name: count for name, count in found["found"].items() if count} or {"nothing": "was found"}
     if proof := found.get("proof"):
         counts |= {"receipt": found["id"], "by": found["by"], "left in": f"{proof['found']} of {proof['files']} files"}
@@ -103,7 +103,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     from headwater.api.audit import log_state
 
     folder = DataFolder(data)
-    found = log_state(folder.log_readers(), folder.bronze)
+    found = log_state(folder.readers(), folder.bronze)
     columns = ("partition", "head", "tail", "passed", "pending", "bytes")
     show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
 

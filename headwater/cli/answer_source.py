@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from headwater.cli.errors import warn
 from headwater.cli.server_client import ServerClient, configured_server
 from headwater.common.errors import HeadwaterError, WrongSetting
-from headwater.operations.runtime.data_folder import require_data_folder
+from headwater.operations.runtime.data_folder import existing_folder
 from headwater.operations.settings import contracts_path, load_settings
 from headwater.questions.declaring import Question
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headwater.lake.admin_log import Outcome
     from headwater.lake.bronze_tables import Bronze
     from headwater.lake.delta_table import LakeTable
-    from headwater.sinks.control.service import SinkService
+    from headwater.sinks.operating.service import SinkService
 
 
 class AnswerSource(Protocol):
@@ -37,7 +37,7 @@ class AnswerSource(Protocol):
 
 @contextmanager
 def open_answer_source(server: str | None, key: str | None, data: Path | None) -> Iterator[AnswerSource]:
-    """Open the source named on the command line. The default is the server in `HEADWATER_URL`, else the data folder."""
+    """Open the source named on the command line, else the server in `HEADWATER_URL`, else the data folder."""
     url = selected_server(server, data)
     if url:
         with closing(ServerClient(url, key, warn)) as answers:
@@ -54,10 +54,7 @@ def selected_server(server: str | None, data: Path | None) -> str | None:
 
 
 def print_answer(source: AnswerSource, question: Question, found: Any, printed: Callable[[Any], None]) -> None:
-    """Print an answer. Raises WrongSetting if a server of another version sends an answer with other members.
-
-    printed: prints the answer `found`.
-    """
+    """Print an answer; raises WrongSetting if a server of another version sends an answer of another form."""
     try:
         printed(found)
     except (LookupError, TypeError, AttributeError) as error:
@@ -67,12 +64,12 @@ def print_answer(source: AnswerSource, question: Question, found: Any, printed: 
 
 
 class DataFolder:
-    """The sources of answers in a data folder. Each property opens a source when it is first used."""
+    """The sources of answers in a data folder. Each property opens its source on first use."""
 
     def __init__(self, data: Path | None):
         """Read the settings. Raises WrongSetting if the folder does not exist."""
         self._settings = load_settings({"data": data})[0]
-        self._folder = require_data_folder(self._settings)
+        self._folder = existing_folder(self._settings)
 
     @cached_property
     def open_views(self) -> "ViewOpener":
@@ -80,7 +77,7 @@ class DataFolder:
         from headwater.operations.runtime.index import open_view_opener
 
         open_views = open_view_opener(self._settings, self._folder)
-        for problem in open_views.active_rules().problems:
+        for problem in open_views.rules().problems:
             warn(problem)
         return open_views
 
@@ -99,20 +96,20 @@ class DataFolder:
         return open_bronze(self._settings)
 
     @cached_property
-    def log_readers(self) -> "Readers":
+    def readers(self) -> "Readers":
         """Readers of the event log, one for each partition."""
-        from headwater.operations.runtime.event_log import reader_opener
+        from headwater.operations.runtime.event_log import log_readers
 
-        return reader_opener(self._settings, self._folder)
+        return log_readers(self._settings, self._folder)
 
     @cached_property
     def freshness(self) -> "FreshnessMeter":
-        """The meter of how far answers are behind. If the data folder has no log, no event can wait in the log."""
+        """The age of events that answers do not include yet. Without a log, no event can be waiting in it."""
         from headwater.operations.runtime.event_log import log_exists
         from headwater.operations.runtime.index import open_freshness
 
         made = log_exists(self._settings, self._folder)
-        return open_freshness(self._settings, self._folder, self.log_readers if made else tuple)
+        return open_freshness(self._settings, self._folder, self.readers if made else tuple)
 
     @cached_property
     def sinks(self) -> "SinkService":
@@ -138,9 +135,9 @@ class DataFolder:
     def admin_log(self) -> "LakeTable":
         """The table with administrative actions."""
         from headwater.lake.admin_log import open_admin_log
-        from headwater.operations.runtime.storage import lake_root_and_options
+        from headwater.operations.runtime.storage import lake_place
 
-        return open_admin_log(*lake_root_and_options(self._settings))
+        return open_admin_log(*lake_place(self._settings))
 
     @cached_property
     def caller(self) -> "Caller":
@@ -152,18 +149,16 @@ class DataFolder:
     def record(self, action: str, subject: str, outcome: "Outcome" = "done", detail: str = "") -> None:
         """Add a row to the admin log."""
         from headwater.lake.admin_log import Actor
-        from headwater.operations.runtime.auth import open_admin_recorder
+        from headwater.operations.runtime.auth import open_recorder
 
-        open_admin_recorder(self._settings)(
-            Actor(self.caller.label, agent="headwater"), action, subject, outcome, detail
-        )
+        open_recorder(self._settings)(Actor(self.caller.label, agent="headwater"), action, subject, outcome, detail)
 
     def rules(self) -> "ActiveRules":
         """Return the user's rules without updating the index."""
         from headwater.index.reading.view_opener import ViewOpener
         from headwater.operations.runtime.index import open_index_home, open_rules
 
-        return ViewOpener(open_index_home(self._folder), open_rules(self._settings)).active_rules()
+        return ViewOpener(open_index_home(self._folder), open_rules(self._settings)).rules()
 
     def ask(self, question: Question, asked: Mapping[str, str], **path: str) -> Any:
         """Return the answer as JSON values, and record a question that changes something in the admin log.
@@ -171,7 +166,7 @@ class DataFolder:
         Raises NotKnown if no acknowledged event contains the name, Behind if a waiting event may contain it.
         """
         if question.method == "GET":
-            return to_builtins(self.freshness.ask_or_report_delay(lambda: question.ask(self, asked, **path)))
+            return to_builtins(self.freshness.ask_with_certainty(lambda: question.ask(self, asked, **path)))
         given = {**path, **asked}
         detail, subject = " ".join(f"{name}={value}" for name, value in given.items()), next(iter(given.values()), "")
         try:

@@ -1,35 +1,33 @@
-"""The commands that start without importing the rules of lineage: `up`, `demo`, `check` and `--version`."""
+"""The commands that do not import the rules of lineage: `up`, `check` and `--version`."""
 
 import sys
 from importlib.metadata import version
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from headwater.cli.demo import demo
 from headwater.cli.errors import warn
-from headwater.cli.help_panels import help_order, panel_of
-from headwater.cli.options import Data, Json, example, one_of
+from headwater.cli.options import EVENTS, LINEAGE, OPERATIONS, SETUP, Data, Json, example
 from headwater.cli.printing import show, table
-from headwater.common.durations import parse_duration_s
-from headwater.operations.settings import Station, load_settings
+from headwater.common.durations import seconds
+from headwater.operations.settings import load_settings
 
 NAME, COMPLETE = "headwater", "_HEADWATER_COMPLETE"
 
 
 class GroupedCommands(TyperGroup):
-    """Commands in the panels of `help_panels`."""
+    """Commands sorted by help panel, lineage first."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands in the order of `--help`."""
-        for name, each in self.commands.items():
-            each.rich_help_panel = panel_of(name)  # type: ignore[attr-defined]  # typer's own commands have it
-        return sorted(super().list_commands(ctx), key=help_order)
+        panels = [LINEAGE, OPERATIONS, EVENTS, SETUP]
+        panel = {name: getattr(each, "rich_help_panel", None) for name, each in self.commands.items()}
+        return sorted(super().list_commands(ctx), key=lambda name: panels.index(panel.get(name) or SETUP))
 
 
 def base_app(group: type[TyperGroup] = GroupedCommands) -> typer.Typer:
-    """Return a command line with only the commands of this module. group: class that lists and finds the commands."""
+    """Return a command line with the commands of this module only. group: decides which commands there are."""
     app = typer.Typer(
         cls=group,
         help="Headwater ingests OpenLineage events without loss and answers column-level questions about lineage.",
@@ -40,9 +38,10 @@ def base_app(group: type[TyperGroup] = GroupedCommands) -> typer.Typer:
         epilog="Example: `headwater impact silver/customers email --server http://127.0.0.1:5000`",
     )
     app.callback()(_options)
-    app.command("up", epilog=example(NAME, "up", "--data", "./headwater-data", "--port", "5000"))(up)
-    app.command("demo", epilog=example(NAME, "demo"))(demo)
-    app.command("check", epilog=example(NAME, "check"))(check)
+    app.command(
+        "up", rich_help_panel=SETUP, epilog=example(NAME, "up", "--data", "./headwater-data", "--port", "5000")
+    )(up)
+    app.command("check", rich_help_panel=SETUP, epilog=example(NAME, "check"))(check)
     return app
 
 
@@ -68,14 +67,14 @@ def up(
     tick: Annotated[str | None, typer.Option(help="Minimum time between two commits, such as 1s or 250ms.")] = None,
     station: Annotated[
         list[str] | None,
-        typer.Option(help="Run only this station; repeatable. Default: all.", metavar=one_of(get_args(Station))),
+        typer.Option(help="Run only this station: receiver, parser, api or sinks; repeatable. Default: all."),
     ] = None,
 ) -> None:
     """Run receiver, parser, API and sinks in the foreground until Ctrl-C."""
-    from headwater.operations.local.up import run_headwater as run
+    from headwater.operations.local.up import up as run
 
     overrides = {
-        "data": data, "port": port, "host": host, "tick_s": parse_duration_s(tick) if tick else None,
+        "data": data, "port": port, "host": host, "tick_s": seconds(tick) if tick else None,
         "stations": tuple(station) if station else None,
     }  # fmt: skip
     sys.exit(run(load_settings(overrides)[0]))
@@ -87,7 +86,7 @@ def check(data: Data = None, as_json: Json = False) -> None:
     Sinks and event logs of other packages that cannot be used are reported on standard error.
     """
     from headwater.intake.event_log.log_registry import LOGS
-    from headwater.sinks.interface.target_registry import TARGETS
+    from headwater.sinks.contract.target_registry import TARGETS
 
     settings, sources = load_settings({"data": data})
     values = settings.model_dump(mode="json")

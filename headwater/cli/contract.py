@@ -27,11 +27,11 @@ from headwater.governance.contracts.checking import (
     policy_files,
     read_contract,
 )
-from headwater.governance.contracts.odcs import contract_document
-from headwater.governance.contracts.reports import CheckedFile, break_line, junit_text, sarif_text
-from headwater.governance.yaml_text import read_yaml, to_yaml
-from headwater.questions.answer_types.contracts import ContractFacts
-from headwater.questions.definitions.contracts import contract
+from headwater.governance.contracts.odcs import document_of
+from headwater.governance.contracts.reports import CheckedFile, junit_text, line_of, sarif_text
+from headwater.governance.yaml_text import read_yaml, yaml_of
+from headwater.questions.answers.contract_answers import ContractFacts
+from headwater.questions.declared.contract_questions import contract
 
 _MAKE = "of"
 
@@ -71,17 +71,17 @@ def make(
     server: Server = None, key: Key = None, data: Data = None,
 ) -> None:  # fmt: skip
     """Write a contract from the observed state of a dataset, as YAML of the Open Data Contract Standard."""
-    asked = {"dataset": dataset, "namespace": namespace or "", "against": _read_moment(against) or ""}
+    asked = {"dataset": dataset, "namespace": namespace or "", "against": _moment(against) or ""}
     with open_answer_source(server, key, data) as source:
         found = source.ask(contract, {name: value for name, value in asked.items() if value})
-    document = contract_document(msgspec.convert(found, ContractFacts))
+    document = document_of(msgspec.convert(found, ContractFacts))
     if out is None:
-        sys.stdout.write(to_yaml(document))
+        sys.stdout.write(yaml_of(document))
         return
     if out.exists():
         before = read_yaml(read_contract(out).text, str(out))
         document["version"] = next_version(before, document, str(out))
-    write_file(out, to_yaml(document))
+    _write(out, yaml_of(document))
 
 
 @app.command(epilog=example("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
@@ -104,15 +104,15 @@ def check(
             "The given paths contain no contract. Create one with `headwater contract DATASET --out FILE`."
         )
     with open_answer_source(server, key, data) as source:
-        observed = ObservedAnswers(source.ask, _read_moment(against))
+        observed = ObservedAnswers(source.ask, _moment(against))
         checked = [check_contract(each, observed) for each in contracts]
         checked += [check_policies(each, observed) for each in dict.fromkeys(checked_policies)]
     if junit:
-        write_file(junit, junit_text(checked))
+        _write(junit, junit_text(checked))
     if sarif:
-        write_file(sarif, sarif_text(checked, version("headwater")))
-    _print_breaks(checked, as_json)
-    sys.exit(1 if any(each.broken_promises(strict=strict) for each in checked) else 0)
+        _write(sarif, sarif_text(checked, version("headwater")))
+    _print(checked, as_json)
+    sys.exit(1 if any(each.broken(strict=strict) for each in checked) else 0)
 
 
 @app.command(epilog=example("headwater", "contract", "diff", "old.yml", "new.yml"))
@@ -124,16 +124,16 @@ def diff(
     """Compare two versions of a contract. Exits with 1 if the new one breaks a promise of the old one."""
     changes = contract_changes(read_contract(before).promises, read_contract(after).promises)
     items = [
-        {"breaking": each.change.is_breaking, "dataset": each.dataset, **each.change._asdict()} for each in changes
+        {"breaking": each.change.breaks, "dataset": each.dataset, **each.change._asdict()} for each in changes
     ]  # fmt: skip
-    breaking = sum(each.change.is_breaking for each in changes)
+    breaking = sum(each.change.breaks for each in changes)
     title = f"{breaking} breaking changes, {len(changes) - breaking} others"
     show({"breaking": bool(breaking), "items": items}, as_json, lambda: table(title, {"items": items}, _CHANGED))
     sys.exit(1 if breaking else 0)
 
 
-def _read_moment(against: str) -> str | None:
-    """Return the value of --against as a time parameter of the question, None for the present."""
+def _moment(against: str) -> str | None:
+    """Return --against as a moment of the question, None for now."""
     if against == "now":
         return None
     if against == "":
@@ -141,8 +141,7 @@ def _read_moment(against: str) -> str | None:
     return against if _MOMENT.match(against) else f"run:{against}"
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a text file in UTF-8. Raises WrongSetting if its folder does not exist or writing fails."""
+def _write(path: Path, text: str) -> None:
     if not path.parent.is_dir():
         raise WrongSetting(
             f"Cannot write {path}: the folder {path.parent} does not exist. Create it, or choose another."
@@ -153,8 +152,8 @@ def write_file(path: Path, text: str) -> None:
         raise WrongSetting(f"Cannot write {path}: {error}. Choose another file.") from error
 
 
-def _print_breaks(checked: Sequence[CheckedFile], as_json: bool) -> None:
-    items = [{"file": each.path, **_break_item(found)} for each in checked for found in each.breaks]
+def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
+    items = [{"file": each.path, **_item(found)} for each in checked for found in each.breaks]
     promises, warnings = sum(each.promises for each in checked), sum(each["warning"] for each in items)
     if as_json:
         show({"checked": promises, "broken": len(items) - warnings, "items": items}, True, lambda: None)
@@ -163,13 +162,13 @@ def _print_breaks(checked: Sequence[CheckedFile], as_json: bool) -> None:
         show({"items": items}, False, lambda: table("Broken", {"items": items}, _BROKEN))
         return
     for each in checked:
-        sys.stdout.write("".join(f"{escape(f'{each.path}: {break_line(found)}')}\n" for found in each.breaks))
+        sys.stdout.write("".join(f"{escape(f'{each.path}: {line_of(found)}')}\n" for found in each.breaks))
     more = f", {warnings} warnings" if warnings else ""
     sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} broken{more}\n")
 
 
-def _break_item(found: Break) -> dict[str, Any]:
-    by = found.responsible_run
+def _item(found: Break) -> dict[str, Any]:
+    by = found.by
     return {
         "kind": found.kind, "dataset": found.dataset, "display_name": found.display_name, "column": found.column,
         "message": found.message, "run": by.run,

@@ -11,28 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.cli.errors import warn
-from headwater.cli.options import DeprecatedTo, Json, RunningServer, example
+from headwater.cli.options import EVENTS, Json, example
 from headwater.cli.printing import pairs, show
-from headwater.cli.server_client import server_or_local
-from headwater.common.durations import parse_duration_s, parse_since
+from headwater.common.durations import read_since, seconds
+from headwater.common.server_address import LOCAL
 from headwater.operations.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from headwater.intake.files.file_taking import IngestReport
+    from headwater.intake.files.file_taking import Intake
 
 
 app = typer.Typer()
 
 
-@app.command(epilog=example("headwater", "ingest", "/mnt/lineage", "--follow"))
+@app.command(rich_help_panel=EVENTS, epilog=example("headwater", "ingest", "/mnt/lineage", "--follow"))
 def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(metavar="PATH...", help="Local or mounted files or folders, or abfss:// URLs."),
     ],
-    server: RunningServer = None,
-    to: DeprecatedTo = None,
+    to: Annotated[str, typer.Option("--to", envvar="HEADWATER_URL", help="URL of a running Headwater.")] = LOCAL,
     key: Annotated[
         str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write; --keep also needs read.")
     ] = None,
@@ -57,70 +55,70 @@ def ingest(
     Exits with 1 if a line is not an event, the server rejects an event, or a symlink leads out of its folder.
     """
     from headwater.intake.files.batch_sending import BatchSender, open_receiver
-    from headwater.intake.files.confirmation import ask_log_age_s, stored_in_bronze_before_us
-    from headwater.intake.files.file_taking import FileIngester
-    from headwater.intake.files.sources.source_registry import open_file_source
-    from headwater.intake.files.taken_ledger import IngestLedger, ledger_path
+    from headwater.intake.files.confirmation import ask_log_age_s, in_bronze_us
+    from headwater.intake.files.file_taking import FileTaker
+    from headwater.intake.files.sources.source_registry import open_source
+    from headwater.intake.files.taken_ledger import TakenLedger, ledger_path
     from headwater.operations.local.child_process import retry_while_disk_full
     from headwater.operations.local.ingest import PATIENCE_S, IngestOptions, ingest_files
     from headwater.operations.runtime.storage import resolve_secrets
 
-    url = server_or_local(server or to)
     settings = load_settings({})[0]
-    orders = IngestOptions(parse_since(since), parse_duration_s(keep) if keep else None, follow)
+    orders = IngestOptions(read_since(since), seconds(keep) if keep else None, follow)
     options = resolve_secrets(settings.ingest_options)
-    sources = [open_file_source(path, options, settings.identity_client_id) for path in paths]
+    sources = [open_source(path, options, settings.identity_client_id) for path in paths]
     patience_s = float("inf") if follow else PATIENCE_S
 
-    def opened() -> IngestLedger:
-        return IngestLedger(ledger_path(state or _default_state_folder(), url))
+    def opened() -> TakenLedger:
+        return TakenLedger(ledger_path(state or _default_state(), to))
 
     with (
-        closing(retry_while_disk_full(opened, warn, time.sleep) if follow else opened()) as ledger,
-        open_receiver(url, key) as ask,
-        _progress_bar(shown=not as_json and sys.stderr.isatty()) as on_batch,
-        suppress(KeyboardInterrupt),  # the ledger already contains all acknowledged events
+        closing(retry_while_disk_full(opened, _warn, time.sleep) if follow else opened()) as ledger,
+        open_receiver(to, key) as ask,
+        _progress(shown=not as_json and sys.stderr.isatty()) as on_batch,
+        suppress(KeyboardInterrupt),  # the ledger contains everything that was acknowledged
     ):
-        sender = BatchSender(ask, patience_s=patience_s, on_failure=warn)
-        taker = FileIngester(ledger, sender, _claim_reader(settings), on_batch, max_rejected)
-        ingest_files(taker, sources, orders, lambda: stored_in_bronze_before_us(lambda: ask_log_age_s(ask)), warn)
-    outcome = {**taker.done.as_json(), "state": str(ledger.path)}
+        sender = BatchSender(ask, patience_s=patience_s, on_trouble=_warn)
+        taker = FileTaker(ledger, sender, _claims(settings), on_batch, max_rejected)
+        ingest_files(taker, sources, orders, lambda: in_bronze_us(lambda: ask_log_age_s(ask)), _warn)
+    outcome = {**taker.done.shown(), "state": str(ledger.path)}
     show(outcome, as_json, lambda: pairs("Ingested", outcome))
-    sys.exit(0 if taker.done.is_complete else 1)
+    sys.exit(0 if taker.done.is_well else 1)
 
 
-def _default_state_folder() -> Path:
+def _default_state() -> Path:
     """Return the state folder by the XDG Base Directory specification."""
     return Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "headwater" / "ingest"
 
 
-def _claim_reader(settings: Settings) -> Callable[[bytes], bytes]:
-    """Return a function that reads a large body (claim) to which an event hub record refers.
-
-    The first call opens the storage.
-    """
+def _claims(settings: Settings) -> Callable[[bytes], bytes]:
+    """Return the reader of claims: large bodies that event hub records refer to. Opens storage lazily."""
     from headwater.operations.runtime.storage import open_claims
 
     return lambda key: open_claims(settings).get(key)
 
 
+def _warn(text: str) -> None:
+    sys.stderr.write(f"headwater: {text}\n")
+
+
 @contextmanager
-def _progress_bar(*, shown: bool) -> Iterator[Callable[["IngestReport"], None]]:
-    """Yield a function that updates the progress bar. Handle SIGTERM like Ctrl-C. shown: whether to show the bar."""
+def _progress(*, shown: bool) -> Iterator[Callable[["Intake"], None]]:
+    """Show the progress, and handle SIGTERM like Ctrl-C."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    signal.signal(signal.SIGTERM, _raise_interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
     columns = (BarColumn(), TextColumn("{task.fields[status]}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
         task = bar.add_task("ingesting", total=None, status="listing files")
 
-        def update(done: "IngestReport") -> None:
+        def update(done: "Intake") -> None:
             rate = done.events / max(bar.tasks[0].elapsed or 0, 1e-3) if shown else 0
             bar.update(task, status=f"{done.events:,} events of {done.files:,} files, {rate:,.0f}/s")
 
         yield update
 
 
-def _raise_interrupt(*_: Any) -> None:
+def _interrupt(*_: Any) -> None:
     raise KeyboardInterrupt

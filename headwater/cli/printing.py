@@ -1,7 +1,7 @@
 """Print answers as tables, CSV or JSON.
 
-If a table is wider than the terminal, the common prefix of names is abbreviated. Long names are wrapped, and their ends
-stay visible.
+A table that is wider than the terminal abbreviates the common prefix of names, and wraps long names, which keep their
+ends.
 """
 
 import csv
@@ -30,7 +30,7 @@ Arguments = Mapping[str, Any]
 """The arguments of a command by Python parameter name."""
 
 AnswerPrinter = Callable[[Any, bool, Arguments], None]
-"""Prints an answer (answer, whether to print JSON, arguments), and exits if the exit status is not 0."""
+"""Prints an answer (answer, as JSON?, arguments), and exits if the status is not 0."""
 
 WIDE: ContextVar[bool] = ContextVar("wide", default=False)
 """Whether to show full names regardless of the width of the terminal."""
@@ -46,10 +46,10 @@ _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 _UNLIMITED_WIDTH = 1_000_000
 _MIN_WIDTH = 20
 _NAMES = ("name", "namespace", "dataset", "column")
-"""Last parts of the paths whose values are printed on one line, with escaped line breaks."""
+"""Ends of paths whose values are printed on one line, with line breaks escaped."""
 
 _LIST_MEMBERS = ("totalCount", "truncated", "next", "choices")
-"""Members of a list answer that `any_answer` does not print."""
+"""Members of a list answer that `any_answer` does not print as values."""
 
 _MIN_COLUMN_WIDTH = 18
 """Columns shrink to this width before any column becomes narrower."""
@@ -69,11 +69,11 @@ _PART = re.compile(r"[^/.:#_-]*[/.:#_-]*(?<=.)")
 
 
 def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
-    """Print a value as JSON, or else the result of `made`, a rich renderable or text."""
+    """Print a value as JSON, or what `made` returns: a rich renderable or text."""
     if as_json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
         return
-    shown, width = made(), _table_width()
+    shown, width = made(), _width()
     if isinstance(shown, str):
         sys.stdout.write(shown)
         return
@@ -84,11 +84,8 @@ def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
     console.print(shown)
 
 
-def _table_width() -> int | None:
-    """Return the maximum width of a table in characters, None for no limit.
-
-    There is no limit with --wide, and for a file or pipe if the variable COLUMNS is not set.
-    """
+def _width() -> int | None:
+    """Return the maximum width of a table; None is unlimited, for --wide and for a file or pipe without COLUMNS."""
     if WIDE.get():
         return None
     from rich.console import Console
@@ -101,14 +98,12 @@ def _table_width() -> int | None:
 def pairs(title: str, values: Mapping[str, Any]) -> "Group | str":
     """Return a table with a row for each name and value."""
     if CSV.get():
-        return _csv_text(
-            [("name", "value"), *((name, _escape_lines(as_text(value))) for name, value in values.items())]
-        )
+        return _csv([("name", "value"), *((name, _lines(as_text(value))) for name, value in values.items())])
     from rich.table import Column, Table
 
     rows = Table(Column(), Column(overflow="fold"), show_header=False)
     for name, value in values.items():
-        rows.add_row(escape(name.replace("_", " ")), _escape_lines(as_text(value)))
+        rows.add_row(escape(name.replace("_", " ")), _lines(as_text(value)))
     return _with_title(title, rows)
 
 
@@ -128,8 +123,8 @@ def table(
 
     If all datasets have the same namespace, it is in the title; otherwise each name includes its namespace.
 
-    columns: dotted paths of the values in an item, or ITSELF. Columns without any value are omitted.
-    headers: header by path, for headers that differ from the path.
+    columns: dotted paths into an item, or ITSELF. Columns without any value are omitted.
+    headers: headers that differ from the path.
     """
     from rich.table import Column, Table
 
@@ -139,12 +134,12 @@ def table(
     if len(spaces) == 1 and not CSV.get():
         title += f", all in {spaces.pop()}"
     whole = bool(spaces)
-    columns = tuple(name for name in columns if any(_cell_text(item, name, whole=whole) for item in items)) or columns
-    heads = [headers.get(name) or _column_header(name) for name in columns]
-    cells = [[_escape_lines(_cell_text(item, name, whole=whole)) for name in columns] for item in items]
+    columns = tuple(name for name in columns if any(_cell(item, name, whole=whole) for item in items)) or columns
+    heads = [headers.get(name) or _header(name) for name in columns]
+    cells = [[_lines(_cell(item, name, whole=whole)) for name in columns] for item in items]
     if CSV.get():
-        return _csv_text([heads, *cells])
-    width = _table_width()
+        return _csv([heads, *cells])
+    width = _width()
     made = fold(heads, cells, width) if width else FoldedTable(cells, [], [])
     wide = made.widths or [_UNLIMITED_WIDTH for _ in heads]
     rows = Table(*(Column(head, overflow="fold", max_width=most) for head, most in zip(heads, wide, strict=True)))
@@ -158,7 +153,7 @@ def table(
     return _with_title(title, rows, [*made.notes, *further])
 
 
-def _csv_text(rows: Iterable[Sequence[str]]) -> str:
+def _csv(rows: Iterable[Sequence[str]]) -> str:
     """Format rows by RFC 4180. A leading apostrophe stops spreadsheets from evaluating a value as a formula."""
     text = StringIO()
     csv.writer(text).writerows(
@@ -187,24 +182,22 @@ def any_answer(title: str) -> AnswerPrinter:
             if isinstance(value, list) and all(isinstance(each, dict) for each in value)
         }
         aside = {*_LIST_MEMBERS, *lists}
-        single = {
-            path: _value_at(found, path) for path in _single_cell_paths(found) if path.partition(".")[0] not in aside
-        }
+        single = {path: _value(found, path) for path in _paths(found) if path.partition(".")[0] not in aside}
         if CSV.get() and any(lists.values()):
             single = {}
         if single or as_json:
             show(found, as_json, lambda: pairs(title, single))
         for name, things in lists.items() if not as_json else ():
             part = {**found, "items": things} if name == "items" else {"items": things}
-            columns = tuple(dict.fromkeys(path for thing in things for path in _single_cell_paths(thing)))
-            called = title if name == "items" else _column_header(name).capitalize()
+            columns = tuple(dict.fromkeys(path for thing in things for path in _paths(thing)))
+            called = title if name == "items" else _header(name).capitalize()
             if things or name == "items":
                 show(part, False, partial(table, called, part, columns))
 
     return shown
 
 
-def _single_cell_paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
+def _paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
     """Yield the paths of an object whose values fit in one cell."""
     known: tuple[str, ...] = ()
     if names_dataset(thing):
@@ -214,17 +207,17 @@ def _single_cell_paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
         if name in known:
             continue
         if isinstance(value, Mapping) and not (is_single_text(value) and not any(map(is_single_text, value.values()))):
-            yield from _single_cell_paths(value, f"{of}{name}.")
+            yield from _paths(value, f"{of}{name}.")
         else:
             yield of + name
 
 
-def _column_header(path: str) -> str:
+def _header(path: str) -> str:
     """Return the header of a column: `via job` for the path `via.job`."""
     return "dataset" if path == ITSELF else path.replace(".", " ").replace("_", " ")
 
 
-def _value_at(item: Any, path: str) -> Any:
+def _value(item: Any, path: str) -> Any:
     for name in path.split(".") if path != ITSELF else ():
         item = item.get(name) if isinstance(item, Mapping) else None
     if names_dataset(item):
@@ -232,12 +225,12 @@ def _value_at(item: Any, path: str) -> Any:
     return None if path == ITSELF else item
 
 
-def _cell_text(item: Any, path: str, *, whole: bool) -> str:
-    text = as_text(_value_at(item, path), whole=whole)
+def _cell(item: Any, path: str, *, whole: bool) -> str:
+    text = as_text(_value(item, path), whole=whole)
     return escape(text) if path.endswith(_NAMES) else text
 
 
-def _escape_lines(text: str) -> str:
+def _lines(text: str) -> str:
     """Escape control characters except line breaks."""
     return "\n".join(map(escape, text.split("\n")))
 
@@ -255,32 +248,32 @@ def fold(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Fol
     cells = [list(row) for row in rows]
     columns = list(zip(*cells, strict=True)) or [() for _ in heads]
     room, notes = width - _COLUMN_GAP * len(heads) - 1, list[str]()
-    widths = [_widest_line(head, column) for head, column in zip(heads, columns, strict=True)]
+    widths = [_widest(head, column) for head, column in zip(heads, columns, strict=True)]
     if sum(widths) <= room:
         return FoldedTable(cells, widths, notes)
     named = [not any(map(_SENTENCE.search, column)) for column in columns]
     for number, column in enumerate(columns):
-        prefix = _common_prefix(column) if named[number] else ""
+        prefix = _common(column) if named[number] else ""
         if prefix:
             notes.append(f"{heads[number]}: … stands for {prefix}")
             columns[number] = tuple(f"…{cell[len(prefix) :]}" if cell else cell for cell in column)
-            widths[number] = _widest_line(heads[number], columns[number])
+            widths[number] = _widest(heads[number], columns[number])
     for least in (_MIN_COLUMN_WIDTH, _MIN_COLUMN_WIDTH // 3):
-        widths = _shrink_widths(widths, [min(full, least) for full in widths], room)
+        widths = _shrunk(widths, [min(full, least) for full in widths], room)
     for number, column in enumerate(columns):
-        columns[number] = _wrap_names(column, widths[number]) if named[number] else column
+        columns[number] = _cut(column, widths[number]) if named[number] else column
     is_cut = any("…" in cell for column in columns for cell in column)
     notes += ["Use --wide to show full names."] if is_cut else []
     return FoldedTable([list(row) for row in zip(*columns, strict=True)], widths, notes)
 
 
-def _widest_line(head: str, column: Sequence[str]) -> int:
+def _widest(head: str, column: Sequence[str]) -> int:
     lines = [line for cell in (head, *column) for line in cell.split("\n")]
     return max(map(cell_len, lines))
 
 
-def _common_prefix(column: Sequence[str]) -> str:
-    """Return the common prefix of the names in a column, up to a separator. Empty if abbreviating it saves little."""
+def _common(column: Sequence[str]) -> str:
+    """Return the common prefix of the names in a column, up to a separator. Empty if it saves little."""
     names = {cell for cell in column if cell}
     if len(names) < 2 or any(map(_TIME_OR_ID.match, names)):
         return ""
@@ -290,8 +283,8 @@ def _common_prefix(column: Sequence[str]) -> str:
     return shared[: ends[-1]] if ends and ends[-1] > 3 else ""
 
 
-def _shrink_widths(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Return smaller widths with a sum of at most `room`. The widest columns shrink first. least: minimum widths."""
+def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Shrink the widest columns first until the sum of the widths fits."""
     found = list(widths)
     while sum(found) > room:
         most = max(range(len(found)), key=lambda each: found[each] if found[each] > least[each] else -1)
@@ -301,20 +294,20 @@ def _shrink_widths(widths: Sequence[int], least: Sequence[int], room: int) -> li
     return found
 
 
-def _wrap_names(column: Sequence[str], width: int) -> tuple[str, ...]:
+def _cut(column: Sequence[str], width: int) -> tuple[str, ...]:
     """Wrap the names of a column. Names that would look alike after cutting are not cut."""
-    cut = {cell: _wrap_name(cell, width) for cell in column}
+    cut = {cell: _wrap(cell, width) for cell in column}
     times = Counter(cut.values())
-    return tuple(_wrap_name(cell, width, most=None) if times[cut[cell]] > 1 else cut[cell] for cell in column)
+    return tuple(_wrap(cell, width, most=None) if times[cut[cell]] > 1 else cut[cell] for cell in column)
 
 
-def _wrap_name(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
-    """Wrap a name at its separators. If it has more than `most` lines, keep the last ones. most: None for all lines."""
+def _wrap(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
+    """Wrap a name at its separators, and keep the last lines of a long one. most: number of lines, None for all."""
     if "\n" in cell or cell_len(cell) <= width:
         return cell
     lines = [""]
     for part in _PART.findall(cell):
-        for piece in _split_word(part, width):
+        for piece in _pieces(part, width):
             if cell_len(lines[-1] + piece) > width:
                 lines.append("")
             lines[-1] += piece
@@ -324,8 +317,8 @@ def _wrap_name(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
     return "\n".join(shown if len(lines) <= most else [f"…{shown[0][1:]}", *shown[1:]])
 
 
-def _split_word(part: str, width: int) -> Iterator[str]:
-    """Split a part of a name that has no separators into pieces of at most `width` characters."""
+def _pieces(part: str, width: int) -> Iterator[str]:
+    """Split a part without separators into pieces that fit."""
     while cell_len(part) > width:
         fits = max(1, sum(size <= width for size in accumulate(map(cell_len, part))))
         yield part[:fits]

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.options import Data, Json, example
+from headwater.cli.options import EVENTS, Data, Json, example
 from headwater.cli.printing import pairs, show
 from headwater.common.errors import WrongSetting
-from headwater.operations.runtime.data_folder import folder_lock, require_data_folder
+from headwater.operations.runtime.data_folder import existing_folder, folder_lock
 from headwater.operations.runtime.sinks import open_replay
 from headwater.operations.settings import load_settings
 from headwater.questions import parameters as p
-from headwater.questions.declaring import parse_as
+from headwater.questions.declaring import read_as
 
 if TYPE_CHECKING:
-    from headwater.sinks.control.replay import Replay
+    from headwater.sinks.operating.replay import Replay
 
 
 app = typer.Typer()
@@ -24,6 +24,7 @@ _Patterns = Annotated[list[str] | None, typer.Option(help="Only these: exact, or
 
 
 @app.command(
+    rich_help_panel=EVENTS,
     epilog=example("headwater", "replay", "--to", "http://marquez:5000", "--since", "2026-03-01"),
 )
 def replay(
@@ -53,25 +54,25 @@ def replay(
 
     Headwater may be running or not. If the command is interrupted, run it again to continue.
     """
-    from headwater.sinks.control.replay_span import ReplaySpan
+    from headwater.sinks.operating.replay_span import ReplaySpan
 
-    span = ReplaySpan.between(
-        (parse_as(p.Since, "since", since), parse_as(p.Since, "until", until)),
-        (parse_as(p.Since, "received_since", received_since), parse_as(p.Since, "received_until", received_until)),
+    span = ReplaySpan.of_times(
+        (read_as(p.Since, "since", since), read_as(p.Since, "until", until)),
+        (read_as(p.Since, "received_since", received_since), read_as(p.Since, "received_until", received_until)),
         namespaces=namespace or (), jobs=job or (), runs=run or (),
     )  # fmt: skip
     settings = load_settings({"data": data})[0]
-    folder = require_data_folder(settings)
+    folder = existing_folder(settings)
     with folder_lock(folder, "replay", wait_s=0):
         found = open_replay(settings, folder, span, to, rate=rate, batch=batch, key=key)
         if dry_run:
             outcome = found.preview()
             show(outcome, as_json, lambda: pairs("Would be sent", outcome))
         else:
-            _run_with_progress(found, as_json=as_json)
+            _run(found, as_json=as_json)
 
 
-def _run_with_progress(replay: "Replay", *, as_json: bool) -> None:
+def _run(replay: "Replay", *, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 

@@ -7,7 +7,7 @@ Member = Mapping[str, Any]
 
 
 def as_text(value: Any, *, whole: bool = False) -> str:
-    """Return a value of an answer as text, empty for None. whole: whether to include the namespaces of datasets."""
+    """Return a value of an answer as text, empty for None. whole: include the namespaces of datasets."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -15,7 +15,7 @@ def as_text(value: Any, *, whole: bool = False) -> str:
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
     if isinstance(value, Mapping):
-        return _object_text(value, whole=whole)
+        return _thing(value, whole=whole)
     if isinstance(value, list | tuple):
         return "; ".join(as_text(each, whole=whole) for each in value)
     return str(value)
@@ -30,17 +30,17 @@ def transformation_text(transformation: Member) -> str:
 
 
 def dataset_text(thing: Member, *, whole: bool = False) -> str:
-    """Return a dataset as `DATASET` or a column as `DATASET#COLUMN`, with the display name if there is one.
+    """Return a dataset or column as `DATASET#COLUMN`, by its display name if it has one.
 
-    whole: whether to include the namespace.
+    whole: include the namespace.
     """
     column, display = thing.get("column"), thing.get("display_name")
     name = display or f"{thing['namespace']}/" * whole + thing["dataset"]
     return escape(name + (f"#{column}" if column else ""))
 
 
-def step_text(thing: Member, *, whole: bool = False) -> str:
-    """Return a column as text, with the step of the path that leads to the column."""
+def step(thing: Member, *, whole: bool = False) -> str:
+    """Return a column with the step that leads to it."""
     via = thing["via"]
     name, job = dataset_text(thing, whole=whole), escape(via["job"]["name"])
     return f"{name} by {job}: {transformation_text(via['transformation'])}"
@@ -69,11 +69,9 @@ def escape(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
-def _object_text(value: Member, *, whole: bool) -> str:
+def _thing(value: Member, *, whole: bool) -> str:
     if names_dataset(value):
-        return (
-            step_text(value, whole=whole) if isinstance(value.get("via"), Mapping) else dataset_text(value, whole=whole)
-        )
+        return step(value, whole=whole) if isinstance(value.get("via"), Mapping) else dataset_text(value, whole=whole)
     if _is_transformation(value):
         return transformation_text(value)
     if _is_named(value):

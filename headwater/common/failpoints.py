@@ -1,7 +1,7 @@
 """Named places in the code where crash tests kill or halt the process.
 
-`HEADWATER_FAILPOINT=name:n,other:m` kills the process when it reaches `name` for the n-th time, or `other` for the m-th
-time. `name:halt` stops the process when it first reaches `name`, until it receives SIGCONT.
+`HEADWATER_FAILPOINT=name:n,other:m` kills the process the n-th time it reaches `name`, or the m-th time it reaches
+`other`. `name:halt` stops the process at the first time, until it receives SIGCONT.
 """
 
 import os
@@ -14,7 +14,7 @@ _halt = {name for name, _, count in _parts if count == "halt"}
 _left = {name: 1 if name in _halt else int(count or 1) for name, _, count in _parts}
 
 
-def reach_failpoint(name: str) -> None:
+def reach(name: str) -> None:
     """Kill this process with SIGKILL, or halt it, if HEADWATER_FAILPOINT names this place."""
     if name not in _left:
         return

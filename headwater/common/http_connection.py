@@ -23,7 +23,7 @@ import certifi
 from headwater.common.errors import Retry, WrongSetting
 
 READ_BYTES = 1 << 20
-"""The default maximum of response bytes to read. Further bytes are not read."""
+"""Bytes that are read of a response by default; the rest is not read."""
 _CONNECT_S = 10.0
 _PART = 1 << 16
 
@@ -36,11 +36,8 @@ class HttpAnswer(NamedTuple):
     body: bytes
 
 
-class _DeadlineReader(io.RawIOBase):
-    """Read from a socket until a deadline.
-
-    The timeout of the socket alone is not enough: it restarts with every read.
-    """
+class _TimedReads(io.RawIOBase):
+    """Read from a socket until a deadline; a timeout of the socket itself restarts with every byte."""
 
     def __init__(self, connection: Any, raw: Any, left_s: Callable[[], float]) -> None:
         super().__init__()
@@ -61,26 +58,26 @@ class _DeadlineReader(io.RawIOBase):
         super().close()
 
 
-class _DeadlineResponse(HTTPResponse):
-    """A response that must arrive completely, with headers and body, before a deadline."""
+class _TimedResponse(HTTPResponse):
+    """A response whose headers and body must arrive before a deadline."""
 
     def __init__(self, connection: Any, *given: Any, left_s: Callable[[], float], **named: Any) -> None:
         super().__init__(connection, *given, **named)
-        self.fp = io.BufferedReader(_DeadlineReader(connection, self.fp.detach(), left_s))
+        self.fp = io.BufferedReader(_TimedReads(connection, self.fp.detach(), left_s))
 
 
 class PersistentConnection:
-    """A connection for one thread. It connects at the first request, and connects again after a fault."""
+    """For one thread; it connects at the first request, and again after a fault."""
 
     def __init__(self, url: str, *, timeout_s: float, context: ssl.SSLContext) -> None:
-        """timeout_s: seconds for one request with its response. Raises WrongSetting if a proxy variable is invalid."""
+        """timeout_s: for one request with its response. Raises WrongSetting for a proxy that cannot be used."""
         self._url = url
         self._timeout_s = timeout_s
         parts = urlsplit(url)
-        proxy = _find_proxy(parts)
+        proxy = _proxy(parts)
         at = proxy or parts
         self._prefix = url if proxy and parts.scheme == "http" else parts.path
-        self._more = _proxy_authorization(proxy) if proxy and parts.scheme == "http" else {}
+        self._more = _proxy_key(proxy) if proxy and parts.scheme == "http" else {}
         connect_s = min(_CONNECT_S, timeout_s)
         self._connection = (
             HTTPSConnection(str(at.hostname), at.port or _PORTS[at.scheme], timeout=connect_s, context=context)
@@ -88,24 +85,24 @@ class PersistentConnection:
             else HTTPConnection(str(at.hostname), at.port or _PORTS[at.scheme], timeout=connect_s)
         )
         self._until = 0.0
-        self._connection.response_class = partial(_DeadlineResponse, left_s=self._remaining_s)  # type: ignore[assignment]
+        self._connection.response_class = partial(_TimedResponse, left_s=self._left_s)  # type: ignore[assignment]
         if proxy and parts.scheme == "https":
-            self._connection.set_tunnel(str(parts.hostname), parts.port or _PORTS["https"], _proxy_authorization(proxy))
+            self._connection.set_tunnel(str(parts.hostname), parts.port or _PORTS["https"], _proxy_key(proxy))
 
-    def request(
+    def ask(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], max_bytes: int = READ_BYTES
     ) -> HttpAnswer:
         """Make one request and read at most `max_bytes` bytes of the response.
 
-        Raises Retry if no complete response arrives, and WrongSetting if the headers are invalid.
+        Raises Retry without a complete response, WrongSetting for invalid headers.
         """
         self._until = time.monotonic() + self._timeout_s
         try:
-            self._connect_if_closed()
+            self._make_ready()
             is_sent = self._send(method, path, body, headers)
             answer = self._connection.getresponse()
             named = {name.lower(): value for name, value in answer.getheaders()}
-            found = HttpAnswer(answer.status, named, _read_body_start(answer, max_bytes))
+            found = HttpAnswer(answer.status, named, _read_start(answer, max_bytes))
             if not is_sent or not answer.isclosed():  # unread bytes would be taken for the next response
                 self.close()
         except (OSError, HTTPException) as error:
@@ -117,33 +114,26 @@ class PersistentConnection:
         return found
 
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bool:
-        """Send a request and return whether it was sent completely.
-
-        False means that the server closed the connection early. The server may still have sent a response that explains
-        why.
-        """
+        """Send a request; returns whether the server read all of it. If it hangs up early, its response may say why."""
         length = {} if body is None else {"content-length": str(len(body))}
         try:
             self._connection.request(
                 method,
                 self._prefix + path,
-                None if body is None else self._body_parts(body),
+                None if body is None else self._parts(body),
                 {**headers, **length, **self._more},
             )
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
 
-    def _body_parts(self, body: bytes) -> Iterator[bytes]:
-        """Yield a body in parts, and before each part set the socket timeout to the remaining time.
-
-        Parts are needed because TLS applies the socket timeout to each write separately.
-        """
+    def _parts(self, body: bytes) -> Iterator[bytes]:
+        """Yield a body in parts and set the remaining time for each: TLS applies the timeout to every write."""
         for begin in range(0, len(body), _PART):
-            self._connection.sock.settimeout(self._remaining_s())
+            self._connection.sock.settimeout(self._left_s())
             yield body[begin : begin + _PART]
 
-    def _remaining_s(self) -> float:
+    def _left_s(self) -> float:
         if (left := self._until - time.monotonic()) <= 0:
             raise TimeoutError(f"timed out after {self._timeout_s:g} s")
         return left
@@ -152,8 +142,8 @@ class PersistentConnection:
         """Close the connection; the next request opens a new one."""
         self._connection.close()
 
-    def _connect_if_closed(self) -> None:
-        """Connect, unless the connection is still open. If an idle connection is readable, the server has closed it."""
+    def _make_ready(self) -> None:
+        """Connect, unless the connection is still open: if it is readable now, the server has closed it."""
         if (socket := self._connection.sock) is not None:
             poll = select.poll()
             poll.register(socket, select.POLLIN)
@@ -161,19 +151,18 @@ class PersistentConnection:
                 return
             self.close()
         self._connection.connect()
-        self._connection.sock.settimeout(self._remaining_s())
+        self._connection.sock.settimeout(self._left_s())
 
 
 _PORTS = {"http": 80, "https": 443}
 _OWN_TRUST = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-"""Environment variables that name trusted certificates, as in OpenSSL."""
+"""Variables that name trusted certificates, as in OpenSSL."""
 
 
 def ssl_context(ca: str | None = None) -> ssl.SSLContext:
-    """Return a TLS context that checks server certificates.
+    """Return the TLS context that checks certificates: by a file, else the environment's, else the public ones.
 
-    ca: path of a file with trusted certificates. If it is None, the context trusts the certificates that SSL_CERT_FILE
-    or SSL_CERT_DIR name, or else the public certificate authorities. Raises WrongSetting if the file cannot be used.
+    Raises WrongSetting if the file cannot be used.
     """
     public = None if any(map(os.environ.get, _OWN_TRUST)) else certifi.where()
     try:
@@ -184,14 +173,14 @@ def ssl_context(ca: str | None = None) -> ssl.SSLContext:
     return context
 
 
-def _read_body_start(answer: HTTPResponse, max_bytes: int) -> bytes:
+def _read_start(answer: HTTPResponse, max_bytes: int) -> bytes:
     """Return the first bytes of a body; raises IncompleteRead if it is shorter than its Content-Length."""
     is_short = answer.length is not None and answer.length <= max_bytes
     return answer.read() if is_short else answer.read(max_bytes)
 
 
-def _find_proxy(parts: SplitResult) -> SplitResult | None:
-    """Return the proxy for an address, or None. Reads HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
+def _proxy(parts: SplitResult) -> SplitResult | None:
+    """Return the proxy for an address from HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
     proxies = getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")
     if not named or proxy_bypass(parts.netloc):
@@ -204,18 +193,15 @@ def _find_proxy(parts: SplitResult) -> SplitResult | None:
     return proxy
 
 
-def _proxy_authorization(proxy: SplitResult) -> dict[str, str]:
+def _proxy_key(proxy: SplitResult) -> dict[str, str]:
     if proxy.username is None:
         return {}
     pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
     return {"proxy-authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-def retry_after_s(headers: Mapping[str, str]) -> float:
-    """Return the seconds to wait by the Retry-After header (RFC 9110: seconds or a date).
-
-    Without a valid header, return 0.
-    """
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Return the seconds in a Retry-After header (RFC 9110: seconds or a date), 0 without one."""
     text = headers.get("retry-after", "").strip()
     if text.isdecimal() and len(text) < 10:
         return float(text)

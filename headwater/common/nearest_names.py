@@ -12,10 +12,7 @@ NEAREST = 5
 
 _MIN_SIMILARITY = 0.5
 _LAST_PART, _WORD = 0.95, 0.7
-"""Weights of two comparisons: of last parts, and of one word with a word of a last part.
-
-The comparison of whole names has weight 1.
-"""
+"""Similarity of names with equal last parts, and of a last part that contains the given word. Equal names have 1."""
 
 _MIN_SUBSTRING = 3
 """Minimum length of a text to match as a substring; shorter texts occur in too many names."""
@@ -29,7 +26,7 @@ def words_of(text: str) -> list[str]:
 
 
 def distinct_words(text: str) -> set[str]:
-    """Return the distinct words of a name, casefolded. The path of a nested column repeats a few words many times."""
+    """Return the distinct words of a name. The path of a nested column repeats few words often."""
     return {word.casefold() for word in set(_WORDS.findall(text))}
 
 
@@ -41,18 +38,16 @@ def count_typos(asked: str, known: str, most: int) -> int:
     return int(OSA.distance(asked, known, score_cutoff=most))
 
 
-def nearest_names(asked: str, known: Iterable[str], limit: int = NEAREST, least: float = _MIN_SIMILARITY) -> list[str]:
+def nearest(asked: str, known: Iterable[str], limit: int = NEAREST, least: float = _MIN_SIMILARITY) -> list[str]:
     """Return the known names most similar to `asked`, best first. Case is ignored.
 
-    `/`, `.` and `:` separate the parts of a name. Three comparisons are made, and the best similarity counts: of the
-    whole names, of only as many last parts as `asked` has, and of only the last part. If the last part of `asked` is a
-    single word, it is also compared with each word of a known last part. A known last part that contains the last part
-    of `asked` has at least the similarity `least`.
-    least: the minimum similarity of the returned names; 1 means equality.
+    `/`, `.` and `:` separate the parts of a name. The similarity is the best of comparing whole names, as many last
+    parts as `asked` has, and only the last part. A single word is also compared with each word of the last part, and a
+    last part that contains the one of `asked` is similar, too. least: minimum similarity; 1 is equality.
     """
     names = sorted(known)
-    texts = [_with_slashes_for_dots(name).casefold() for name in names]
-    whole = _with_slashes_for_dots(asked).casefold()
+    texts = [_with_slashes(name).casefold() for name in names]
+    whole = _with_slashes(asked).casefold()
     own, last = whole.count("/") + 1, whole.rpartition("/")[2]
     if not last:
         return []
@@ -60,42 +55,32 @@ def nearest_names(asked: str, known: Iterable[str], limit: int = NEAREST, least:
     scores: dict[int, float] = {}
     if len(last) >= _MIN_SUBSTRING:
         scores = {place: least for place, end in enumerate(ends) if last in end}
-    _update_scores(scores, whole, texts, 1, least)
-    _update_scores(scores, whole, ["/".join(text.rsplit("/", own)[-own:]) for text in texts], 1, least)
-    _update_scores(scores, last, ends, _LAST_PART, least)
+    _compare(scores, whole, texts, 1, least)
+    _compare(scores, whole, ["/".join(text.rsplit("/", own)[-own:]) for text in texts], 1, least)
+    _compare(scores, last, ends, _LAST_PART, least)
     if len(words_of(last)) == 1:
-        words = [(place, word) for place, name in enumerate(names) for word in _words_for_comparison(name)]
-        _update_scores(scores, last, [word for _, word in words], _WORD, least, indexes=[place for place, _ in words])
+        words = [(place, word) for place, name in enumerate(names) for word in _words(name)]
+        _compare(scores, last, [word for _, word in words], _WORD, least, of=[place for place, _ in words])
 
-    def sort_key(place: int) -> tuple[float, int, str]:
+    def order(place: int) -> tuple[float, int, str]:
         return -scores[place], OSA.distance(whole, texts[place]), names[place]
 
-    return [names[place] for place in nsmallest(limit, scores, key=sort_key)]
+    return [names[place] for place in nsmallest(limit, scores, key=order)]
 
 
-def _with_slashes_for_dots(name: str) -> str:
+def _with_slashes(name: str) -> str:
     return name.replace(".", "/").replace(":", "/").strip("/")
 
 
-def _words_for_comparison(name: str) -> list[str]:
-    return words_of(_with_slashes_for_dots(name).rpartition("/")[2])
+def _words(name: str) -> list[str]:
+    return words_of(_with_slashes(name).rpartition("/")[2])
 
 
-def _update_scores(
-    scores: dict[int, float],
-    asked: str,
-    texts: Sequence[str],
-    weight: float,
-    least: float,
-    *,
-    indexes: Sequence[int] = (),
+def _compare(
+    scores: dict[int, float], asked: str, texts: Sequence[str], weight: float, least: float, *, of: Sequence[int] = ()
 ) -> None:
-    """Raise the score of each name to its similarity with `asked`, times `weight`, if that is higher.
-
-    scores: maps the index of a name to its best similarity; updated in place. indexes: the index of the name that each
-    text belongs to. If `indexes` is empty, the texts have the same indexes as the names.
-    """
+    """Update the best similarity of each name. of: indexes of the names that the texts belong to, if they differ."""
     cutoff = min(least / weight, 1.0)
     for _, score, at in extract(asked, texts, scorer=OSA.normalized_similarity, score_cutoff=cutoff, limit=None):
-        place = indexes[at] if indexes else at
+        place = of[at] if of else at
         scores[place] = max(scores.get(place, 0.0), weight * score)

@@ -1,7 +1,7 @@
 """Sort lists and split them into pages.
 
-A cursor contains the sort keys of a row, not its number. So rows that are added or removed on earlier pages do not
-shift the following pages.
+A cursor contains the sort keys of a row, not its number. Rows that are added or removed before it do not shift the
+following pages.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -23,15 +23,14 @@ _Rank = tuple[int, str | float]
 K = TypeVar("K")
 R = TypeVar("R")
 SortedRow = tuple[_Rank, tuple[_Rank, ...], R]
-"""The rank of the sorted column, the ranks of the tie breakers, and the row."""
+"""A row with its sort keys: the rank of the sorted column, and the tie breakers."""
 
 
 class ListPage(NamedTuple):
     """A request for a page of a list.
 
-    text: return only rows that contain this text in a name, ignoring case; None returns all rows. sort: the column to
-    sort by, with a leading `-` for descending order; None means the default order. cursor: `next` of the previous page,
-    or None for the first page. limit: maximum number of rows per page.
+    text: only rows with this text in a name, case-insensitively; sort: a member, with a leading `-` in descending
+    order, None for the default order; cursor: `next` of the previous page; limit: rows per page.
     """
 
     text: str | None = None
@@ -40,17 +39,13 @@ class ListPage(NamedTuple):
     limit: int = 1_000
 
     @property
-    def folded_text(self) -> str:
+    def folded(self) -> str:
         """The text to search for, case-folded; empty to match every row."""
         return (self.text or "").encode("utf-8", "replace").decode().casefold()
 
 
 class PageOrder(NamedTuple, Generic[K]):
-    """The order of a page.
-
-    sort: the column name as requested, with a leading `-` for descending order. key: the column to sort by. after: the
-    sort keys of the last row of the previous page, or None for the first page.
-    """
+    """The order of a page. key: the sorted column; after: sort keys of the last row of the previous page."""
 
     sort: str
     key: K
@@ -68,18 +63,14 @@ class ListOrder(Generic[K]):
     """The columns that a list can be sorted by."""
 
     def __init__(self, name: str, columns: Mapping[str, K], default_sort: str, ties: int):
-        """name: name of the list; cursors of other lists are rejected.
+        """name: name of the list; cursors of other lists are rejected. default_sort: `sort` if a request has none.
 
-        columns: maps each column name to what the list sorts by. default_sort: the order that applies if a request has
-        no `sort`. ties: number of tie breakers, which make the sort keys of a row unique.
+        ties: number of tie breakers, which make the sort keys of a row unique.
         """
         self._name, self.columns, self._default_sort, self._ties = name, columns, default_sort, ties
 
     def page_order(self, page: ListPage) -> PageOrder[K]:
-        """Return the order of a page.
-
-        Raises WrongQuestion for an unknown column or a cursor of another list or order.
-        """
+        """Return the order of a page. Raises WrongQuestion for an unknown member or a cursor of another list."""
         sort = page.sort or self._default_sort
         column = sort.removeprefix("-")
         if column not in self.columns:
@@ -87,26 +78,26 @@ class ListOrder(Generic[K]):
                 f"{self._name} cannot be sorted by {sort[:40]!r}. Use sort= with one of {', '.join(self.columns)}; a "
                 "leading - sorts in descending order."
             )
-        return PageOrder(sort, self.columns[column], sort.startswith("-"), self._decode_cursor(page.cursor, sort))
+        return PageOrder(sort, self.columns[column], sort.startswith("-"), self._after(page.cursor, sort))
 
     def cursor(self, order: PageOrder[K], place: Sequence[Cell]) -> str:
         """Return the cursor of the next page. place: the sort keys of the last row of this page."""
         encoded = msgspec.json.encode(_Cursor(self._name, order.sort, tuple(place)))
         return urlsafe_b64encode(encoded).decode().rstrip("=")
 
-    def _decode_cursor(self, cursor: str | None, sort: str) -> tuple[Cell, ...] | None:
+    def _after(self, cursor: str | None, sort: str) -> tuple[Cell, ...] | None:
         if not cursor:
             return None
         try:
             found = msgspec.json.decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=_Cursor)
         except (ValueError, msgspec.MsgspecError):
-            raise wrong_cursor_error(self._name) from None
+            raise wrong_cursor(self._name) from None
         if (found.of, found.sort, len(found.place)) != (self._name, sort, self._ties + 1):
-            raise wrong_cursor_error(self._name)
+            raise wrong_cursor(self._name)
         return found.place
 
 
-def wrong_cursor_error(name: str) -> WrongQuestion:
+def wrong_cursor(name: str) -> WrongQuestion:
     """Return the error for a cursor of another list or another order."""
     return WrongQuestion(
         f"cursor= does not belong to {name} in this order. Start without a cursor, then pass `next` of each answer "
@@ -125,8 +116,8 @@ class PageInfo(TypedDict):
 class ResultPage(NamedTuple, Generic[R]):
     """A page of a list.
 
-    total: number of rows on all pages. next: cursor of the next page, or None on the last page. is_partial: whether the
-    search stopped at a limit, so that there may be more rows.
+    total: rows on all pages; next: cursor of the next page, None on the last page; is_partial: the search stopped at a
+    limit, so there may be more rows.
     """
 
     rows: list[R]
@@ -153,9 +144,9 @@ class RowOrder(ListOrder[Callable[[R], Cell]]):
         ties: int,
         texts: Callable[[R], Iterable[str | None]] | None = None,
     ):
-        """tie: returns the tie breakers of a row, which always sort in ascending order.
+        """tie: the tie breakers of a row; they always sort in ascending order.
 
-        texts: returns the texts of a row to search; by default, the tie breakers that are texts are searched.
+        texts: the texts of a row to search; by default those among its tie breakers.
         """
         super().__init__(name, columns, default_sort, ties)
         self._tie, self._texts = tie, texts
@@ -165,8 +156,8 @@ class RowOrder(ListOrder[Callable[[R], Cell]]):
         return self.page_from_sorted(self.sorted_rows(rows, page), page)
 
     def sorted_rows(self, rows: Iterable[R], page: ListPage) -> list[SortedRow[R]]:
-        """Return all rows that contain the requested text, in the requested order, with their sort keys."""
-        order, text = self.page_order(page), page.folded_text
+        """Return all rows that contain the text of the page, in the order of the page."""
+        order, text = self.page_order(page), page.folded
         sorted_rows = [
             (_ranked(order.key(row)), tuple(map(_ranked, self._tie(row))), row)
             for row in rows

@@ -1,7 +1,6 @@
-"""A typed decoder of the columnLineage facet. It takes half the time of generic JSON decoding.
+"""A typed decoder of the columnLineage facet, which is large and often new. It takes half the time of generic JSON.
 
-The speed matters because this facet is large and its text is often new. The decoder rejects facets with additional
-members or other types; `rows.py` decodes such facets generically, with the same results.
+It rejects facets with additional members or other types. `rows.py` reads those generically, with the same results.
 """
 
 from collections.abc import Iterator
@@ -15,11 +14,7 @@ Text = str | UnsetType | None
 
 
 class SentTransformation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A transformation.
-
-    The members of this class and the classes below are in alphabetical order, because msgspec encodes them in the order
-    of declaration.
-    """
+    """A transformation. Members are in alphabetical order, here and below, because they are encoded in this order."""
 
     description: Text = UNSET
     masking: bool | UnsetType | None = UNSET
@@ -37,10 +32,7 @@ class InputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class OutputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The sources of one output column.
-
-    Facets before version 1-1-0 have the transformation here instead of in each input field.
-    """
+    """The sources of one output column. Before 1-1-0, the transformation was here."""
 
     inputFields: list[InputField] | UnsetType | None = UNSET  # noqa: N815 - the name on the wire
     transformationDescription: Text = UNSET  # noqa: N815
@@ -48,10 +40,7 @@ class OutputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class ColumnLineage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The facet by spec facets/1-2-0/ColumnLineageDatasetFacet.
-
-    Entries of `dataset` apply to all output columns. Their rows have no output field; there is not one row per column.
-    """
+    """Spec facets/1-2-0/ColumnLineageDatasetFacet. Entries of `dataset` have no output field and are not expanded."""
 
     producer: Text = msgspec.field(default=UNSET, name="_producer")
     schema_url: Text = msgspec.field(default=UNSET, name="_schemaURL")
@@ -66,9 +55,9 @@ _EMPTY = SentTransformation()
 
 @lru_cache(1)
 def read_column_lineage(raw: bytes) -> ColumnLineage | None:
-    """Decode a facet. Returns None if the facet deviates from the specification.
+    """Decode a facet; None if it deviates from the specification.
 
-    Caches the last result, because a caller decodes a facet once for its digest and again for its rows.
+    Caches the last one, because callers need its digest and then its rows.
     """
     try:
         return _facet.decode(raw)
@@ -77,7 +66,7 @@ def read_column_lineage(raw: bytes) -> ColumnLineage | None:
 
 
 def canonical_lineage(facet: ColumnLineage) -> bytes:
-    """Encode a facet like `facet_digests.canonical_json`, without `_producer` and `_schemaURL`."""
+    """Encode a facet like `facet_digests.canonical`, without `_producer` and `_schemaURL`."""
     return _encode(ColumnLineage(dataset=facet.dataset, fields=facet.fields))
 
 
@@ -87,15 +76,15 @@ def lineage_rows(facet: ColumnLineage) -> Iterator[tuple[Any, ...]]:
         old = _EMPTY
         if entry.transformationType or entry.transformationDescription:
             old = SentTransformation(entry.transformationDescription, UNSET, UNSET, entry.transformationType)
-        yield from _edge_rows(output, entry.inputFields or _NOTHING, old)
-    yield from _edge_rows(None, facet.dataset or (), _EMPTY)
+        yield from _edges(output, entry.inputFields or _NOTHING, old)
+    yield from _edges(None, facet.dataset or (), _EMPTY)
 
 
 _NOTHING = [InputField(transformations=[_EMPTY])]
 """A row for a column without sources: it records that the lineage lists the column."""
 
 
-def _edge_rows(
+def _edges(
     output: str | None, sources: list[InputField] | tuple[()], old: SentTransformation
 ) -> Iterator[tuple[Any, ...]]:
     for source in sources:

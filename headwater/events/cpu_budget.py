@@ -1,7 +1,7 @@
 """The CPU budget of one record, checked between steps that are linear in the size of the record.
 
 A signal would interrupt sooner, but Python delivers signals only to the main thread, and triggers of the Function App
-run in other threads. The CPU clock of the thread works in every thread, and ignores the work of other threads.
+run in other threads. The thread clock works in both, and ignores the work of other threads.
 """
 
 import time
@@ -18,9 +18,9 @@ class CpuBudget:
     def __init__(self, seconds: float = RECORD_CPU_S):
         """Start the budget of the first record."""
         self._seconds = seconds
-        self.begin_record()
+        self.begin()
 
-    def begin_record(self) -> None:
+    def begin(self) -> None:
         """Start the budget of the next record."""
         self._until = time.thread_time() + self._seconds
 

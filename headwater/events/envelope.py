@@ -1,4 +1,4 @@
-"""Checks the envelope of an event, which must be valid before the event is acknowledged. Does not read facets."""
+"""Checks the envelope of an event, which must be valid before it is acknowledged. Skips facets."""
 
 from typing import Annotated, Literal
 
@@ -15,7 +15,7 @@ class _EnvelopeRun(msgspec.Struct):
     runId: Text  # noqa: N815 - the name on the wire
 
 
-class _NamedObject(msgspec.Struct):
+class _Named(msgspec.Struct):
     namespace: Text
     name: Text
 
@@ -24,7 +24,7 @@ class _Event(msgspec.Struct):
     eventTime: Text  # noqa: N815
     producer: Text
     run: _EnvelopeRun | None = None
-    job: _NamedObject | None = None
+    job: _Named | None = None
     dataset: msgspec.Raw = msgspec.Raw(b"null")  # decoded only for dataset events
 
 
@@ -43,14 +43,11 @@ def read_envelope(body: bytes) -> Envelope:
     `nesting`, `not_an_object` or `shape`, and the first invalid field.
     """
     check_utf8(body)
-    return _to_envelope(_decode(body))
+    return _envelope(_decode(body))
 
 
 def check_utf8(body: bytes) -> None:
-    """Raise InvalidEvent (`not_utf8`) for a BOM or invalid UTF-8.
-
-    This check is needed because the JSON decoder does not check the encoding of parts that it skips.
-    """
+    """Raise InvalidEvent (`not_utf8`) for a BOM or invalid UTF-8. The decoder does not check parts that it skips."""
     if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise InvalidEvent("not_utf8", "The body starts with a byte order mark.", "Send UTF-8 without it.")
     if not body.isascii():
@@ -63,19 +60,19 @@ def check_utf8(body: bytes) -> None:
 
 
 def split_batch(body: bytes) -> list[bytes]:
-    """Split a JSON array into the raw texts of its items. Raises InvalidEvent if the body is not a JSON array."""
+    """Split a JSON array into the raw text of its items. Raises InvalidEvent if it is not an array."""
     check_utf8(body)
     try:
         return [bytes(item) for item in _items.decode(body)]
     except msgspec.ValidationError as error:
         raise InvalidEvent("not_an_array", "The batch is not a JSON array.", "Send `[event, event, ...]`.") from error
     except RecursionError as error:
-        raise _nesting_error() from error
+        raise _too_deep() from error
     except msgspec.DecodeError as error:
         repaired = repair_surrogates(body)
         if repaired is not body:
             return split_batch(repaired)
-        raise _not_json_error(error) from error
+        raise _not_json(error) from error
 
 
 class _Column(msgspec.Struct):
@@ -98,7 +95,7 @@ class _Dataset(msgspec.Struct):
 
 class _Parent(msgspec.Struct):
     run: _EnvelopeRun
-    job: _NamedObject
+    job: _Named
 
 
 class _RunFacets(msgspec.Struct):
@@ -116,16 +113,15 @@ class _WholeEvent(msgspec.Struct):
     run: _RunWithFacets | None = None
 
 
-def check_marquez_members(body: bytes) -> None:
+def check_members(body: bytes) -> None:
     """Raise InvalidEvent (`shape`) if an event lacks a member that Marquez requires in addition to the envelope.
 
-    These members are namespace and name of inputs and outputs, the column names in their schemas, and the run and job
-    of a parent facet.
+    These are the names of inputs and outputs, the column names in their schemas, and run and job of a parent.
     """
     try:
         _whole_event.decode(body)
     except msgspec.ValidationError as error:
-        raise _shape_error(error) from error
+        raise _misfit(error) from error
     except msgspec.DecodeError:
         return  # repaired by `read_envelope`
 
@@ -133,7 +129,7 @@ def check_marquez_members(body: bytes) -> None:
 _ABSENT = msgspec.Raw(b"null")
 _whole_event = msgspec.json.Decoder(_WholeEvent)
 _event = msgspec.json.Decoder(_Event)
-_named = msgspec.json.Decoder(_NamedObject)
+_named = msgspec.json.Decoder(_Named)
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -141,19 +137,19 @@ def _decode(body: bytes) -> _Event:
     try:
         event = _event.decode(body)
     except msgspec.ValidationError as error:
-        raise _shape_error(error) from error
+        raise _misfit(error) from error
     except msgspec.DecodeError as error:
         repaired = repair_surrogates(body)
         if repaired is not body:
             return _decode(repaired)
-        raise _not_json_error(error) from error
+        raise _not_json(error) from error
     except RecursionError as error:
-        raise _nesting_error() from error
+        raise _too_deep() from error
     check_nesting(body)
     return event
 
 
-def _to_envelope(event: _Event) -> Envelope:
+def _envelope(event: _Event) -> Envelope:
     if event.run is not None:
         if event.job is None:
             raise InvalidEvent("shape", "The run event has no job.", "Add `job` with `namespace` and `name`.", "job")
@@ -161,21 +157,21 @@ def _to_envelope(event: _Event) -> Envelope:
     if event.job is not None:
         return Envelope("JOB", event.job.namespace, f"{event.job.namespace}\n{event.job.name}")
     if event.dataset != _ABSENT:
-        dataset = _decode_dataset(event.dataset)
+        dataset = _dataset(event.dataset)
         return Envelope("DATASET", dataset.namespace, f"{dataset.namespace}\n{dataset.name}")
     raise InvalidEvent(
         "shape", "The event has none of `run`, `job` and `dataset`.", "Send an OpenLineage event.", "run"
     )
 
 
-def _decode_dataset(raw: msgspec.Raw) -> _NamedObject:
+def _dataset(raw: msgspec.Raw) -> _Named:
     try:
         return _named.decode(raw)
     except msgspec.ValidationError as error:
-        raise _shape_error(error, "dataset") from error
+        raise _misfit(error, "dataset") from error
 
 
-def _shape_error(error: msgspec.ValidationError, inside: str = "") -> InvalidEvent:
+def _misfit(error: msgspec.ValidationError, inside: str = "") -> InvalidEvent:
     what, _, path = str(error).partition(" - at `$")
     parts = [inside, path.strip("`").lstrip(".")]
     if not any(parts) and what.startswith("Expected `object`"):
@@ -190,9 +186,9 @@ def _shape_error(error: msgspec.ValidationError, inside: str = "") -> InvalidEve
     )
 
 
-def _nesting_error() -> InvalidEvent:
+def _too_deep() -> InvalidEvent:
     return InvalidEvent("nesting", "The JSON has too many levels; the limit is 512.", "Flatten the event.")
 
 
-def _not_json_error(error: Exception) -> InvalidEvent:
+def _not_json(error: Exception) -> InvalidEvent:
     return InvalidEvent("not_json", f"The body is not valid JSON: {error}.", "Send one JSON value as UTF-8.")

@@ -28,56 +28,50 @@ _NEXT = (
 
 
 class TracedException(NamedTuple):
-    """One exception of a stack trace.
-
-    what: the message line. trace: the other lines of the trace.
-    """
+    """An exception: its message line (`what`), and the other lines of its trace."""
 
     what: str
     trace: tuple[str, ...]
 
     @property
     def is_python(self) -> bool:
-        """Whether this is a Python exception. The last lines of a Python trace are closest to the `raise`."""
+        """Whether it is a Python exception, whose last lines are closest to the raise."""
         return self.trace[:1] == (_TRACEBACK,)
 
 
-def exceptions_in_trace(text: str) -> list[TracedException]:
-    """Return the exceptions of a printed stack trace, root cause first.
-
-    Returns an empty list if the text has no stack frames.
-    """
+def causes(text: str) -> list[TracedException]:
+    """Return the exceptions of a printed stack trace, root cause first; none for a text without frames."""
     lines = text.splitlines()
     if not any(_TRACEBACK in line or _FRAME.match(line) for line in lines):
         return []
     begins = [0, *(at for at, line in enumerate(lines) if at and line.startswith(_CAUSED)), len(lines)]
     links = [lines[one:other] for one, other in pairwise(begins)]
-    found = (each for link in reversed(links) for each in _exceptions_in_link(link))
+    found = (each for link in reversed(links) for each in _raised(link))
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def _exceptions_in_link(link: Sequence[str]) -> Iterator[TracedException]:
+def _raised(link: Sequence[str]) -> Iterator[TracedException]:
     """Yield the Python exceptions inside one Java exception of the chain, then the Java exception."""
     frames = next((at for at, line in enumerate(link) if _FRAME.match(line)), len(link))
     python = next((at for at, line in enumerate(link[:frames]) if _TRACEBACK in line), None)
     if python is None:
-        yield _to_traced_exception(link[0].removeprefix(_CAUSED), link[1:])
+        yield _shown(link[0].removeprefix(_CAUSED), link[1:])
         return
-    yield from _python_exceptions([link[python].partition(_TRACEBACK)[1], *link[python + 1 : frames]])
+    yield from _of_python([link[python].partition(_TRACEBACK)[1], *link[python + 1 : frames]])
     around = [*link[:python], link[python].partition(_TRACEBACK)[0]]
     if any(line.strip() for line in around) or frames < len(link):
-        yield _to_traced_exception(around[0].removeprefix(_CAUSED).rstrip(": "), [*around[1:], *link[frames:]])
+        yield _shown(around[0].removeprefix(_CAUSED).rstrip(": "), [*around[1:], *link[frames:]])
 
 
-def _python_exceptions(lines: Sequence[str]) -> Iterator[TracedException]:
+def _of_python(lines: Sequence[str]) -> Iterator[TracedException]:
     begins = [at for at, line in enumerate(lines) if line == _TRACEBACK]
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
         own = [line for line in lines[begin:end] if line not in _NEXT]
-        message_line = next((at for at, line in enumerate(own) if at and line.strip() and not line.startswith(" ")), 0)
-        yield _to_traced_exception(own[message_line], [line for at, line in enumerate(own) if at != message_line])
+        said = next((at for at, line in enumerate(own) if at and line.strip() and not line.startswith(" ")), 0)
+        yield _shown(own[said], [line for at, line in enumerate(own) if at != said])
 
 
-def _to_traced_exception(what: str, trace: Sequence[str]) -> TracedException:
+def _shown(what: str, trace: Sequence[str]) -> TracedException:
     while trace and not trace[-1].strip():
         trace = trace[:-1]
     return TracedException(what.strip(), tuple(trace))
@@ -86,10 +80,7 @@ def _to_traced_exception(what: str, trace: Sequence[str]) -> TracedException:
 ASSERTIONS = "dataQualityAssertions"
 
 _KNOWN = ("errorMessage", "spark.exception")
-"""Names of known error facets, which come first in results.
-
-Error facets with other names are recognised by their members.
-"""
+"""Error facets that come first. Other facets are recognised by their members."""
 _LINE = 500
 """Maximum length of the one-line reason of a failure (characters)."""
 
@@ -102,8 +93,8 @@ _WORDS = ("error", "exception", "failure")
 class FacetError(NamedTuple):
     """An error from one facet.
 
-    of: whether the run failed, or only the extraction of its lineage. facet: name of the facet. causes: exceptions of
-    the stack trace, root cause first. task: for `extraction`, the task that has no lineage because of this error.
+    of: what failed, the run or only the extraction of its lineage; causes: root cause first; task: the task whose
+    lineage could not be extracted.
     """
 
     of: Literal["run", "extraction"]
@@ -114,10 +105,7 @@ class FacetError(NamedTuple):
 
 
 class FacetTest(NamedTuple):
-    """A failed test from a facet.
-
-    facet: name of the facet. column: the tested column, if the facet names one.
-    """
+    """A failed test from a facet. column: only for tests of a dataset."""
 
     facet: str
     name: str
@@ -129,23 +117,14 @@ class FacetTest(NamedTuple):
 
 
 def errors_in(facets: Mapping[str, Any]) -> list[FacetError]:
-    """Return the errors in the decoded facets of a run.
-
-    Errors of the run come before errors of the extraction. Within both, the facets of OpenLineage and Spark come first,
-    then other facets by name.
-    """
-    found = [
-        each for name, facet in facets.items() if isinstance(facet, dict) for each in _errors_in_facet(name, facet)
-    ]
+    """Return the errors in the decoded facets of a run: OpenLineage's and Spark's facets first, then by name."""
+    found = [each for name, facet in facets.items() if isinstance(facet, dict) for each in _errors(name, facet)]
     rank = {name: at for at, name in enumerate(_KNOWN)}
     return sorted(found, key=lambda each: (each.of != "run", rank.get(each.facet, len(rank)), each.facet))
 
 
 def failed_tests(facet: str, value: Any) -> list[FacetTest]:
-    """Return the failed tests in the run facet `test`, or in an assertions facet of a dataset.
-
-    facet: name of the facet; value: the decoded facet.
-    """
+    """Return the failed tests in the run facet `test`, or in an assertions facet of a dataset."""
     listed = (value.get("tests") or value.get("assertions") or ()) if isinstance(value, dict) else ()
     return [
         FacetTest(
@@ -157,27 +136,24 @@ def failed_tests(facet: str, value: Any) -> list[FacetTest]:
     ]  # fmt: skip
 
 
-def failure_reason(facets: Mapping[str, bytes]) -> str | None:
-    """Return in one line why a run failed: the root cause, or else a failed test; None if the facets have neither.
-
-    facets: maps the name of each run facet to its raw text.
-    """
-    facet_values = {name: decode(text) for name, text in facets.items()}
-    error = next((each for each in errors_in(facet_values) if each.of == "run"), None)
+def failure_in(facets: Mapping[str, bytes]) -> str | None:
+    """Return in one line why a run failed: the root cause, or else a failed test. facets: raw texts by name."""
+    said = {name: decode(text) for name, text in facets.items()}
+    error = next((each for each in errors_in(said) if each.of == "run"), None)
     if error is not None:
         line = error.causes[0].what if error.causes else error.message.strip().partition("\n")[0]
         return line[:_LINE] or None
-    test = next(iter(failed_tests("test", facet_values.get("test"))), None)
+    test = next(iter(failed_tests("test", said.get("test"))), None)
     return f"test {test.name} failed"[:_LINE] if test else None
 
 
-def _errors_in_facet(name: str, facet: Mapping[str, Any]) -> Iterator[FacetError]:
+def _errors(name: str, facet: Mapping[str, Any]) -> Iterator[FacetError]:
     if name == "extractionError":
         listed = facet.get("errors")
         for each in listed if isinstance(listed, list) else ():
             message, trace = text_at(each, "errorMessage"), text_at(each, "stackTrace")
             if message or trace:
-                yield _to_facet_error("extraction", name, message, trace, text_at(each, "task"))
+                yield _told("extraction", name, message, trace, text_at(each, "task"))
         return
     inner: Mapping[str, Any] = next((facet[word] for word in _MESSAGES if isinstance(facet.get(word), dict)), {})
     traces = [text for of in (facet, inner) for word in _TRACES if (text := text_at(of, word))]
@@ -185,11 +161,11 @@ def _errors_in_facet(name: str, facet: Mapping[str, Any]) -> Iterator[FacetError
     words = _MESSAGES if traces or inner or named else ("errorMessage", "error", "exception")
     messages = [text for of in (facet, inner) for word in words if (text := text_at(of, word))]
     if messages or traces:
-        yield _to_facet_error("run", name, messages[0] if messages else None, traces[0] if traces else None)
+        yield _told("run", name, messages[0] if messages else None, traces[0] if traces else None)
 
 
-def _to_facet_error(
+def _told(
     of: Literal["run", "extraction"], facet: str, message: str | None, trace: str | None, task: str | None = None
 ) -> FacetError:
-    found = exceptions_in_trace(trace or "") or exceptions_in_trace(message or "")
+    found = causes(trace or "") or causes(message or "")
     return FacetError(of, facet, message or (trace or "").partition("\n")[0], found, task)

@@ -21,21 +21,20 @@ from headwater.events.envelope import check_utf8
 def decode_event(text: bytes) -> dict[str, Any]:
     """Decode the JSON of one event.
 
-    Raises InvalidEvent if the text is not UTF-8, not JSON (the message has line and column), nested too deeply, or not
-    a JSON object.
+    Raises InvalidEvent if it is not UTF-8, not JSON (with line and column), nested too deeply, or not an object.
     """
     check_utf8(text)
     try:
         event = decode(text)
     except InvalidEvent as error:
-        raise InvalidEvent(error.reason, _line_and_column(text) or error.what, error.fix) from error
+        raise InvalidEvent(error.reason, _where(text) or error.what, error.fix) from error
     if not isinstance(event, dict):
         raise InvalidEvent("not_an_object", "The JSON is not an object.", "Write one OpenLineage event.")
     return event
 
 
-def _line_and_column(text: bytes) -> str | None:
-    """Return the syntax error of a JSON text with its line and column, or None if msgspec finds no such error."""
+def _where(text: bytes) -> str | None:
+    """Convert msgspec's `(byte 17)` to a line and column."""
     try:
         msgspec.json.decode(text)
     except msgspec.DecodeError as error:
@@ -62,8 +61,7 @@ Bytes = BinaryIO | gzip.GzipFile
 class EventText:
     """The raw bytes of one event, and the line (from 1) on which it begins.
 
-    text: the bytes, or None if the line exceeds LONGEST_LINE bytes. end: byte offset of the end of the event in the
-    decompressed file.
+    text: None if the line exceeds LONGEST_LINE bytes; end: offset of its end in the inflated file.
     """
 
     line: int
@@ -72,14 +70,12 @@ class EventText:
 
 
 def read_event_texts(path: Path) -> Iterator[EventText]:
-    """Yield the events of a file in order.
-
-    A file with one event per line is read line by line. A file with one document or array is read as a whole.
+    """Yield the events of a file in order. Reads line by line; reads a single document or array as a whole.
 
     Raises WrongSetting if the file is missing, unreadable, damaged or empty, or a document is larger than
     LARGEST_DOCUMENT bytes.
     """
-    with _open_file(path) as file:
+    with _opened(path) as file:
         lines = lines_of(file)
         head = list(first_two_filled(lines))
         if not any(map(is_filled, head)):
@@ -87,7 +83,7 @@ def read_event_texts(path: Path) -> Iterator[EventText]:
         if has_an_event_per_line(head):
             yield from filter(is_filled, chain(head, lines))
             return
-        events = events_of_document(read_whole_document(str(path), head, file))
+        events = events_of_document(whole_document(str(path), head, file))
         if (first := next(events, None)) is None:
             raise WrongSetting(f"{path} contains an empty array. Use a file with OpenLineage events.")
         yield first
@@ -95,7 +91,7 @@ def read_event_texts(path: Path) -> Iterator[EventText]:
 
 
 @contextmanager
-def _open_file(path: Path) -> Iterator[Bytes]:
+def _opened(path: Path) -> Iterator[Bytes]:
     try:
         with path.open("rb") as file:
             if file.peek(2).startswith(_GZIP):
@@ -108,10 +104,7 @@ def _open_file(path: Path) -> Iterator[Bytes]:
 
 
 def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
-    """Yield all lines from the current position of a file, including blank lines.
-
-    number: number of the line before this position. end: the position in bytes.
-    """
+    """Yield all lines from the current position, which is after line `number` and `end` bytes. Includes blank lines."""
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
         end += len(line)
@@ -125,7 +118,7 @@ def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
 
 
 def first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
-    """Yield lines until two of them are not blank. The format of the file is determined by these two lines."""
+    """Yield lines until two of them are not blank. These two determine the format of the file."""
     wanted = 2
     while wanted and (line := next(lines, None)):
         yield line
@@ -133,15 +126,12 @@ def first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
 
 
 def is_filled(line: EventText) -> bool:
-    """Whether a line is not blank. Lines that are too long to read count as not blank."""
+    """Whether a line is not blank."""
     return line.text is None or bool(line.text.strip())
 
 
 def has_an_event_per_line(head: Iterable[EventText]) -> bool:
-    """Whether a file has one event per line, and not one document or array.
-
-    head: the first lines of the file, until two of them are not blank.
-    """
+    """Whether each line is an event, or all lines are one document, by the first two lines that are not blank."""
     first, second = ([*(line.text for line in head if is_filled(line)), b""])[:2]
     if first is None or second is None:
         return True
@@ -149,27 +139,23 @@ def has_an_event_per_line(head: Iterable[EventText]) -> bool:
         return False
     # In a pretty-printed event, `{` follows a line break only after `[`, `,` or `:`.
     after_break = second.lstrip().startswith(b"{") and not first.rstrip().endswith((b"[", b",", b":"))
-    return not second or after_break or _decode_or_none(first) is not None or _is_event(second)
+    return not second or after_break or _decoded(first) is not None or _is_event(second)
 
 
 def _is_event(line: bytes) -> bool:
-    event = _decode_or_none(line)
+    event = _decoded(line)
     return event is not None and event_kind(event) is not None
 
 
-def _decode_or_none(line: bytes) -> dict[str, Any] | None:
+def _decoded(line: bytes) -> dict[str, Any] | None:
     try:
         return decode_event(line)
     except InvalidEvent:
         return None
 
 
-def read_whole_document(name: str, head: Iterable[EventText], file: Bytes) -> bytes:
-    """Read the rest of a file, and return it after its first lines.
-
-    name: name of the file for the error. head: the lines that were read already. Raises WrongSetting if the document
-    exceeds LARGEST_DOCUMENT bytes.
-    """
+def whole_document(name: str, head: Iterable[EventText], file: Bytes) -> bytes:
+    """Read the rest of a file after its first lines. Raises WrongSetting above LARGEST_DOCUMENT bytes."""
     text = b"".join([*(line.text or b"" for line in head), file.read(LARGEST_DOCUMENT)])
     if len(text) > LARGEST_DOCUMENT or file.read(1):
         limit = f"{LARGEST_DOCUMENT // 2**20} MiB"
@@ -178,7 +164,7 @@ def read_whole_document(name: str, head: Iterable[EventText], file: Bytes) -> by
 
 
 def events_of_document(text: bytes) -> Iterator[EventText]:
-    """Yield the items of a JSON array. Any other text, even invalid JSON, is yielded as one event."""
+    """Yield the items of an array, or the document itself as one event, well-formed or not."""
     plain = repair_surrogates(text)  # keeps the length
     try:
         events = msgspec.json.decode(plain, type=list[msgspec.Raw])
@@ -186,10 +172,10 @@ def events_of_document(text: bytes) -> Iterator[EventText]:
         start = len(text) - len(text.lstrip())
         yield EventText(text.count(b"\n", 0, start) + 1, text, len(text))  # not an array: one event, or invalid JSON
         return
-    yield from _array_items(text, plain, events)
+    yield from _elements(text, plain, events)
 
 
-def _array_items(text: bytes, plain: bytes, events: Iterable[msgspec.Raw]) -> Iterator[EventText]:
+def _elements(text: bytes, plain: bytes, events: Iterable[msgspec.Raw]) -> Iterator[EventText]:
     line, end = 1, 0
     for event in map(bytes, events):
         start = plain.index(event, end)

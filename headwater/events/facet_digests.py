@@ -18,14 +18,10 @@ V = TypeVar("V")
 
 
 class Memo(Generic[V]):
-    """A cache of results by raw text.
-
-    It has two generations. If the young generation exceeds `max_bytes` of raw text, it becomes the old generation, and
-    the results of the previous old generation are dropped.
-    """
+    """A cache of results by raw text, with two generations of at most `max_bytes` of raw text each."""
 
     def __init__(self, max_bytes: int = 8 << 20):
-        """max_bytes: maximum bytes of raw text per generation."""
+        """max_bytes: of raw text, per generation."""
         self._young: dict[bytes, V] = {}
         self._old: dict[bytes, V] = {}
         self._bytes = 0
@@ -48,33 +44,26 @@ class Memo(Generic[V]):
 
 
 def facet_digest(raw: bytes) -> bytes:
-    """Return the digest of a whole facet, for the event id.
-
-    The digest does not depend on the order of keys. A facet may be any JSON value.
-    """
-    return digest_of(canonical_json(decode(raw)))
+    """Digest a whole facet with sorted keys, as part of the event id. A facet may be any JSON value."""
+    return digest_of(canonical(decode(raw)))
 
 
 def content_digests(key: str, raw: bytes) -> tuple[bytes, str]:
-    """Return (digest, content hash) of a facet.
-
-    The digest covers the whole facet. The content hash (hex) ignores `_producer` and `_schemaURL`. key: name of the
-    facet; raw: its JSON text.
-    """
+    """Return the digest of a whole facet, and its content hash (hex), which ignores `_producer` and `_schemaURL`."""
     lineage = read_column_lineage(raw) if key == "columnLineage" else None
     if lineage is not None:
-        sender = _producer_digest(lineage.producer, lineage.schema_url)
+        sender = _sender(lineage.producer, lineage.schema_url)
         content = digest_of(canonical_lineage(lineage))
     else:
         value = decode(raw)
         known = isinstance(value, dict)
-        sender = _producer_digest(value.pop("_producer", UNSET), value.pop("_schemaURL", UNSET)) if known else b""
-        content = digest_of(canonical_json(value))
+        sender = _sender(value.pop("_producer", UNSET), value.pop("_schemaURL", UNSET)) if known else b""
+        content = digest_of(canonical(value))
     return digest_of(sender + content), content.hex()
 
 
-def _producer_digest(producer: Any, schema_url: Any) -> bytes:
-    return canonical_json([None if part is UNSET else [part] for part in (producer, schema_url)])
+def _sender(producer: Any, schema_url: Any) -> bytes:
+    return canonical([None if part is UNSET else [part] for part in (producer, schema_url)])
 
 
 def is_deleted(raw: bytes) -> bool:
@@ -85,7 +74,7 @@ def is_deleted(raw: bytes) -> bool:
     return isinstance(value, dict) and value.get("_deleted") is True
 
 
-def canonical_json(value: Any) -> bytes:
+def canonical(value: Any) -> bytes:
     """Encode JSON with sorted keys and no spaces. Equal values result in equal bytes."""
     try:
         return msgspec.json.encode(value, order="sorted")

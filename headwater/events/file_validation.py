@@ -23,18 +23,16 @@ class CheckedEvent:
 
 
 def validate_file(path: Path) -> Iterator[CheckedEvent]:
-    """Validate the events of a file in order, and yield each result before the next event is read.
-
-    The file has one event per line, one pretty-printed event, or an array.
+    """Check the events of a file in order, while reading it: one per line, pretty-printed, or an array.
 
     A line that is not an event results in a CheckedEvent with a problem. Raises WrongSetting, possibly during the
     iteration, if the file cannot be read or contains no events.
     """
     for event in read_event_texts(path):
-        yield CheckedEvent(event.line, tuple(_problems_of(event)))
+        yield CheckedEvent(event.line, tuple(_problems(event)))
 
 
-def _problems_of(event: EventText) -> list[Problem]:
+def _problems(event: EventText) -> list[Problem]:
     if event.text is None:
         return [Problem("event", None, f"is longer than {LONGEST_LINE // 2**20} MiB and was not checked")]
     try:

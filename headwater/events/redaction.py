@@ -1,8 +1,7 @@
-"""Removes secrets from events before they reach the lake. `docs/reference/redaction.md` lists the rules.
+"""Removes secrets from events before they reach the lake. `docs/redaction.md` lists the rules.
 
-`may_need_redaction` searches raw text quickly and flags every text that `redact_value` would change, so events without
-secrets are not walked. Column names stay, because a name such as `password` makes only text values secret, and the
-values of columns in lineage are objects.
+`suspicious` searches raw text quickly and flags every text that `redact` would change, so clean events are not walked.
+Column names stay, because `redact` changes only text values, and lineage has objects.
 """
 
 import re
@@ -16,7 +15,7 @@ from headwater.events.redaction_names import (
     STAGE,
     STEM,
     WORD,
-    compile_bytes_pattern,
+    compiled,
     is_harmless,
     is_secret,
     is_secret_name,
@@ -32,7 +31,7 @@ _PROSE = frozenset({"description", "comment", "documentation", "doc"})
 _NAME = rf"(?:(?:{WORD}|(?:\\[nrtbf]|\\u00[01][0-9a-f])(?:{STEM})?pass){STAGE}|(?:{NAME_ONLY})\d*)"
 _BETWEEN = r"(?:[\s'`\]]|\\[\x22\\nrtfb]|\\u00[01][0-9a-f])*"
 _HELD = "values?|current|previous|old|new|plain(?:text)?|raw|data|text"
-"""If an object has a secret's name, the secret is under one of these keys, as in `{"password": {"value": …}}`."""
+"""Keys under which an object with a secret's name stores the secret: `{"password": {"value": …}}`."""
 _HOLDS = re.compile(_HELD)
 _TRIGGERS = "|".join(
     [
@@ -65,85 +64,80 @@ _TRIGGERS = "|".join(
     ]
 )
 
-_SECRETS = compile_bytes_pattern(_TRIGGERS)
+_SECRETS = compiled(_TRIGGERS)
 
 
-def may_need_redaction(texts: Sequence[bytes]) -> list[bool]:
-    """Return for each raw JSON text whether `redact_value` may change it.
-
-    False means that it certainly changes nothing; true may be a false alarm.
+def suspicious(texts: Sequence[bytes]) -> list[bool]:
+    """Return for each raw JSON text whether `redact` may change it. False is certain; true may be a false alarm.
 
     texts: whole events, or fragments with their keys. Takes about 2 ns per byte, linear in the text.
     """
     return [_SECRETS.search(text) is not None for text in texts]
 
 
-def redact_value(value: T, check: Callable[[], None] | None = None) -> T:
+def redact(value: T, check: Callable[[], None] | None = None) -> T:
     """Return a decoded JSON value with every secret replaced by `[REDACTED]`.
 
-    check: called repeatedly; its exceptions end the redaction. Returns the same object if the value has no secret. The
-    function is idempotent. Numbers and booleans stay.
+    check: called repeatedly; may raise. Returns the same object if there is no secret. The function is idempotent.
+    Numbers and booleans stay.
     """
-    return cast("T", _RedactionWalk(check).redact_value(value))
+    return cast("T", _Walk(check).of(value))
 
 
-class _RedactionWalk:
+class _Walk:
     """Walks a value recursively. The rules for a text depend on its key."""
 
     def __init__(self, check: Callable[[], None] | None):
         self._check = check
         self._texts = 0
 
-    def redact_value(self, value: Any) -> Any:
+    def of(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._redact_text(value)
+            return self._of_text(value)
         if isinstance(value, dict):
-            return self.redact_object(value)
-        return self.redact_array(value) if isinstance(value, list) else value
+            return self.of_object(value)
+        return self.of_array(value) if isinstance(value, list) else value
 
-    def redact_object(self, found: dict[str, Any], *, tag: bool = False) -> dict[str, Any]:
-        """Redact an object recursively.
-
-        tag: whether the object is a tag of OpenLineage; the `key` of a tag does not make its `value` a secret.
-        """
+    def of_object(self, found: dict[str, Any], *, tag: bool = False) -> dict[str, Any]:
+        """Walk an object. tag: it is a tag, whose `key` does not make its `value` a secret."""
         fresh: dict[str, Any] = {}
         changed = False
         for key, value in found.items():
-            name = self._redact_text(key, prose=True)
+            name = self._of_text(key, prose=True)
             if isinstance(value, str):
                 prose = name in _PROSE or (name == "name" and "namespace" in found)
-                fresh[name] = REDACTED if is_secret(name, value) else self._redact_text(value, prose=prose)
+                fresh[name] = REDACTED if is_secret(name, value) else self._of_text(value, prose=prose)
             elif isinstance(value, dict):
-                fresh[name] = self.redact_object(_without_value_of_secret(name, value))
+                fresh[name] = self.of_object(_without_held(name, value))
             elif isinstance(value, list) and is_secret_name(name):
-                fresh[name] = self.redact_array(_without_texts(name, value))
+                fresh[name] = self.of_array(_without_texts(name, value))
             else:
-                fresh[name] = self.redact_array(value, tags=name == "tags") if isinstance(value, list) else value
+                fresh[name] = self.of_array(value, tags=name == "tags") if isinstance(value, list) else value
             changed = changed or fresh[name] is not value or name is not key
         fresh = fresh if changed else found
         return fresh if tag else _without_paired_secret(fresh)
 
-    def redact_array(self, found: list[Any], *, tags: bool = False) -> list[Any]:
+    def of_array(self, found: list[Any], *, tags: bool = False) -> list[Any]:
         fresh: list[Any] = []
         for value in found:
             if isinstance(value, dict):
-                fresh.append(self.redact_object(value, tag=tags))
+                fresh.append(self.of_object(value, tag=tags))
             elif isinstance(value, list):
-                fresh.append(self.redact_array(value))
+                fresh.append(self.of_array(value))
             else:
                 flagged = isinstance(value, str) and bool(fresh) and _follows_flag(fresh[-1], value)
-                fresh.append(REDACTED if flagged else self.redact_value(value))
+                fresh.append(REDACTED if flagged else self.of(value))
         changed = any(new is not old for new, old in zip(fresh, found, strict=True))
         return fresh if changed else found
 
-    def _redact_text(self, text: str, *, prose: bool = False) -> str:
+    def _of_text(self, text: str, *, prose: bool = False) -> str:
         self._texts += 1
         if self._check is not None and not self._texts % 256:
             self._check()
         return redact_text(text, prose=prose, check=self._check)
 
 
-def _without_value_of_secret(name: str, found: dict[str, Any]) -> dict[str, Any]:
+def _without_held(name: str, found: dict[str, Any]) -> dict[str, Any]:
     """Hide the secret in an object with a secret's name: `{"password": {"value": "..."}}`."""
     if not is_secret_name(name):
         return found
@@ -174,7 +168,7 @@ def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _follows_flag(before: Any, value: str) -> bool:
-    """Whether a command-line argument is a secret, because an option such as `--password` precedes the argument."""
+    """Whether an argument of a command line is a secret, because an option such as `--password` precedes it."""
     if not isinstance(before, str) or not _FLAG.fullmatch(before) or value.startswith("-"):
         return False
     return is_secret_name(before) and not is_harmless(value)

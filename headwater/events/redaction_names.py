@@ -1,7 +1,7 @@
 """Names of secrets (`spark.db.password`, `fs.azure.account.key.*`), and values that are never secrets.
 
-The patterns are for RE2, which guarantees linear time. Both the redaction rules and the quick search of `redaction.py`
-are built from these patterns, so they agree on names.
+The patterns are for RE2, which guarantees linear time. The rules and the search that skips clean events share them, so
+they cannot differ.
 """
 
 import re
@@ -43,22 +43,22 @@ STAGE = (
     r"(?:[._-]?v?\d+|[._-]?(?:prod(?:uction)?|prd|dev(?:elopment)?|test|tst|stag(?:ing|e)|stg|uat|qa|preprod|sandbox|live"
     r"|local|old|new|current|previous|prev|primary|secondary|backup|default|admin|root|main|base64|b64|plain))*"
 )
-"""Suffixes after the last word of a secret's name, such as `_prod` or `_2`, which distinguish several secrets."""
+"""Suffixes after the word, which distinguish several secrets."""
 
 NAME_ONLY = (
     r"authorization|x[._-]?auth|cookie|credentials?|basic\.auth\.user\.info|urlparams\.code|azure_storage_sas"
     r"|(?:redis|npm)[._]auth"
 )
-"""Words that denote a secret at the end of a property name, but not in running text."""
+"""Words that mean a secret as the last part of a property name, but not in running text."""
 
 AMBIGUOUS = r"pin(?:[._-]?code)?|pw|sas|session[._-]?id|salt"
-"""Words that may denote a secret or an ordinary field. `is_secret` decides by the value."""
+"""Words that may mean a secret or an ordinary field; the value decides."""
 
 FOLLOWED = r"account\.key\.|client\.secret\.|fs\.azure\.sas\."
 """Beginnings of property names that continue with the name of a storage account."""
 
 
-def compile_bytes_pattern(pattern: str) -> Any:
+def compiled(pattern: str) -> Any:
     """Compile a pattern for bytes: ASCII only, case-insensitive, and `.` matches line breaks."""
     options = re2.Options()
     options.case_sensitive, options.dot_nl = False, True
@@ -66,8 +66,8 @@ def compile_bytes_pattern(pattern: str) -> Any:
     return re2.compile(pattern.encode(), options)
 
 
-_SECRET_NAME = compile_bytes_pattern(rf"(?:{WORD}){STAGE}\z|(?:{NAME_ONLY})\d*\z|{FOLLOWED}")
-_MAYBE_SECRET_NAME = compile_bytes_pattern(rf"(?:^|[._ -])(?:{AMBIGUOUS})\d*\z")
+_SECRET_NAME = compiled(rf"(?:{WORD}){STAGE}\z|(?:{NAME_ONLY})\d*\z|{FOLLOWED}")
+_MAYBE_SECRET_NAME = compiled(rf"(?:^|[._ -])(?:{AMBIGUOUS})\d*\z")
 _INVISIBLE = "Cf"
 """The Unicode category of zero-width characters, direction marks and the soft hyphen."""
 _MAY_BE_PATH = re.compile(r"(?:old)?pwd|.*credentials?", re.IGNORECASE | re.ASCII | re.DOTALL)
@@ -93,25 +93,22 @@ _HARMLESS = re.compile(
 
 def is_secret_name(name: str) -> bool:
     """Whether a property of this name is a secret. Ignores full-width letters and invisible characters."""
-    name = _visible_form(name)
-    return _remembered(name) if len(name) <= 200 else _contains_secret_word(name)
+    name = _plain(name)
+    return _remembered(name) if len(name) <= 200 else _says_secret(name)
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether the value of a property with this name is a secret.
-
-    Data types, placeholders and paths are not secrets.
-    """
+    """Whether the value of a property with this name is a secret, and not a type, a placeholder or a path."""
     if is_harmless(value):
         return False
     if not is_secret_name(name):
-        return _is_ambiguous_secret(name, value)
+        return _maybe_secret(name, value)
     return not (_PATH.match(value) and _MAY_BE_PATH.fullmatch(name))
 
 
-def _is_ambiguous_secret(name: str, value: str) -> bool:
+def _maybe_secret(name: str, value: str) -> bool:
     """Whether the value of an ambiguous name, such as `pin` or `session_id`, looks like a secret."""
-    found = _MAYBE_SECRET_NAME.search(_visible_form(name).encode("utf-8", "surrogatepass"))
+    found = _MAYBE_SECRET_NAME.search(_plain(name).encode("utf-8", "surrogatepass"))
     if not found or len(value) > 4096:
         return False
     if b"pin" in found[0].lower() and value.isascii() and value.isdigit():
@@ -136,15 +133,15 @@ def is_harmless(value: str) -> bool:
     return not value or (len(value) <= 200 and _HARMLESS.fullmatch(value) is not None)
 
 
-def _visible_form(name: str) -> str:
+def _plain(name: str) -> str:
     """Normalise a name to the letters that a reader sees."""
     if name.isascii():
         return name
     return "".join(sign for sign in normalize("NFKC", name) if category(sign) != _INVISIBLE)
 
 
-def _contains_secret_word(name: str) -> bool:
+def _says_secret(name: str) -> bool:
     return _SECRET_NAME.search(name.encode("utf-8", "surrogatepass")) is not None
 
 
-_remembered = lru_cache(maxsize=8192)(_contains_secret_word)
+_remembered = lru_cache(maxsize=8192)(_says_secret)

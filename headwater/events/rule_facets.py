@@ -11,7 +11,7 @@ from headwater.events.event import SentSymlink, SentTag
 T = TypeVar("T", bytes, Raw)
 
 PARENT = ("parent", "parentRun")
-"""Names of the facet with the parent run. Old producers send `parentRun`."""
+"""Names of the facet with the parent run. Old producers send the second one."""
 
 
 class _RunFields(Struct, frozen=True, gc=False):
@@ -30,13 +30,13 @@ class RunOfJob(Struct, frozen=True, gc=False):
     job: _Job | None = None
 
     def cells(self) -> tuple[str | None, str | None, str | None]:
-        """Return (run id, job namespace, job name). Missing parts are None."""
+        """Return run id, namespace and name of the job."""
         run, job = self.run or _NO_ID, self.job or _NO_JOB
         return run.runId, job.namespace, job.name
 
 
 class Parent(RunOfJob, frozen=True, gc=False):
-    """The parent run of a run. root: the root run of the chain of parents."""
+    """The parent run, and the root run of the chain."""
 
     root: RunOfJob | None = None
 
@@ -48,7 +48,7 @@ _ODD = (DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class JobType(NamedTuple):
-    """The facet `jobType` of a job. emission: `eventContentMode` in its `emissionPattern`."""
+    """The `jobType` of a job. emission: its `eventContentMode`."""
 
     processing_type: str | None = None
     integration: str | None = None
@@ -64,31 +64,28 @@ class Lifecycle(NamedTuple):
 
 
 def text_at(value: Any, *path: str) -> str | None:
-    """Return the text at a path of keys in a decoded value. Returns None if there is no text."""
+    """Return the text at a path of a decoded value, or None."""
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     return value if isinstance(value, str) else None
 
 
-def parent_facet(facets: Mapping[str, T]) -> T | None:
+def parent_of(facets: Mapping[str, T]) -> T | None:
     """Return the text of the facet `parent`, or else `parentRun`; None without both."""
     return next((found for name in PARENT if (found := facets.get(name)) and bytes(found) != b"null"), None)
 
 
 def read_parent(raw: bytes) -> Parent:
-    """Parse the run facet `parent`. Parts that are not valid become None.
-
-    A fast typed decoder parses it first, because this facet differs per run and is not cached.
-    """
+    """Parse the run facet `parent`. Uses a fast typed decoder, because it is not cacheable; keeps the valid parts."""
     try:
         return _parent.decode(raw)
     except _ODD:
         value = decode(raw)
-    found = _read_run_of_job(value)
-    return Parent(found.run, found.job, _read_run_of_job(value.get("root") if isinstance(value, dict) else None))
+    found = _run_of_job(value)
+    return Parent(found.run, found.job, _run_of_job(value.get("root") if isinstance(value, dict) else None))
 
 
-def _read_run_of_job(value: Any) -> RunOfJob:
+def _run_of_job(value: Any) -> RunOfJob:
     run, job = (
         _RunFields(text_at(value, "run", "runId")),
         (text_at(value, "job", "namespace"), text_at(value, "job", "name")),
@@ -97,7 +94,7 @@ def _read_run_of_job(value: Any) -> RunOfJob:
 
 
 def read_artifact(value: Any) -> str | None:
-    """Return the id of the run's Fabric item from the decoded run facet `spark_properties`, or None."""
+    """Return the id of the run's Fabric item from the run facet `spark_properties`."""
     names = ("trident.artifact.id", "spark.trident.artifact.id")
     return next((found for name in names if (found := text_at(value, "properties", name))), None)
 
@@ -115,28 +112,23 @@ def read_lifecycle(value: Any) -> Lifecycle:
 
 
 def read_tags(value: Any) -> tuple[SentTag, ...] | None:
-    """Parse the dataset facet `tags`.
-
-    Returns None if the facet is not an object, and an empty tuple if it is deleted.
-    """
+    """Parse the dataset facet `tags`. Returns None if it is not an object, empty if it was deleted."""
     if not isinstance(value, dict):
         return None
     if value.get("_deleted") is True:
         return ()
-    found = [
-        (text_at(tag, "field"), text_at(tag, "key"), text_at(tag, "value")) for tag in _list_or_empty(value.get("tags"))
-    ]
+    found = [(text_at(tag, "field"), text_at(tag, "key"), text_at(tag, "value")) for tag in _list(value.get("tags"))]
     return tuple(SentTag(field, key, text) for field, key, text in found if key)
 
 
 def read_symlinks(value: Any) -> tuple[SentSymlink, ...]:
     """Parse the dataset facet `symlinks`."""
-    found = _list_or_empty(value.get("identifiers")) if isinstance(value, dict) else []
+    found = _list(value.get("identifiers")) if isinstance(value, dict) else []
     names = [tuple(text_at(item, part) for part in ("namespace", "name", "type")) for item in found]
     return tuple(
         SentSymlink(namespace, name, kind) for namespace, name, kind in names if namespace is not None and name
     )
 
 
-def _list_or_empty(value: Any) -> list[Any]:
+def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

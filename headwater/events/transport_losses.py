@@ -1,6 +1,6 @@
-"""Converts a transport's reports of dropped events to events, so that each report is stored once, like all events.
+"""Converts reports of dropped events by a transport to events, so that they are stored once, like all events.
 
-A report is the last line of a file of events: `{"headwater": {…}}` (docs/how-to/data-engineer/offline-ingestion.md).
+A report is the last line of a file of events: `{"headwater": {…}}` (docs/doors.md).
 """
 
 from typing import Annotated
@@ -19,8 +19,8 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _LostEvents(msgspec.Struct, rename="camel"):
-    """The number of events that one application lost between two times (ISO 8601), in total and by reason."""
+class _Losses(msgspec.Struct, rename="camel"):
+    """Events that one application lost between two times (ISO 8601), by reason."""
 
     application_name: _Text
     dropped: _Count
@@ -33,19 +33,18 @@ class _LostEvents(msgspec.Struct, rename="camel"):
     namespace: _Text = "headwater"
 
 
-class _LossLine(msgspec.Struct, forbid_unknown_fields=True):
-    headwater: _LostEvents
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    headwater: _Losses
 
 
-_line = msgspec.json.Decoder(_LossLine)
+_line = msgspec.json.Decoder(_Line)
 
 
 def loss_event(line: bytes) -> bytes | None:
     """Convert a line of losses to a JobEvent, deterministically; return None for every other line.
 
-    The event time is `until`. The job is the application, in the namespace that the line names or in `headwater`. The
-    job facet `headwater_transportLosses` has the members dropped, queueFull, unserialisable, since, until, transport
-    and application.
+    Its time is `until`; its job is the application, in the line's `namespace` or in `headwater`. The losses are the
+    job facet `headwater_transportLosses`: dropped, queueFull, unserialisable, since, until, transport, application.
     """
     if _MARK not in line[:64]:  # almost every line is an event and need not be decoded
         return None

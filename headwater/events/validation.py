@@ -1,6 +1,6 @@
 """Validate an event against the published schemas, without network access: the core, and each facet separately.
 
-Each problem has the path of the invalid value, and states what is wrong and what was expected.
+Problems state where they are, what is wrong and what was expected.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from jsonschema_rs import Draft202012Validator, ValidationError
 
-from headwater.events.core_part import FACET_MAPS, Path, Step, core_part, event_kind, facets_with_paths
+from headwater.events.core_part import FACET_MAPS, Path, Step, core_part, event_kind, facets_of
 from headwater.events.spec_index import CORE, facet_schema, published_schema
 
 Severity = Literal["error", "info"]
@@ -31,9 +31,8 @@ _EXPECTED = {
 class Problem:
     """A problem of an event. All texts are short and printable, whatever the event contains.
 
-    path: path of the invalid value, such as `outputs[0].facets.schema.fields[2].name`, or `event` for the event as a
-    whole.
-    facet: key of the facet with the problem, or None.
+    path: such as `outputs[0].facets.schema.fields[2].name`; `event` for the event as a whole.
+    facet: key of the facet, or None.
     message: what is wrong and what was expected.
     schema: URL of the published definition, or None.
     severity: an `info` does not make the event invalid.
@@ -59,10 +58,7 @@ def describe_key(key: str) -> str:
 
 
 def nearest_errors(error: ValidationError) -> Iterator[ValidationError]:
-    """Replace an `anyOf` or `oneOf` error by the errors of the nearest alternative.
-
-    Yields the error itself if it is of another kind, or if no alternative is clearly nearest.
-    """
+    """Replace an `anyOf` or `oneOf` error by the errors of the nearest alternative, if there is a clear one."""
     branches = getattr(error.kind, "context", None)
     if error.kind.name not in {"anyOf", "oneOf"} or not branches or not all(branches):
         yield error
@@ -76,7 +72,7 @@ def nearest_errors(error: ValidationError) -> Iterator[ValidationError]:
 
 
 def describe_error(error: ValidationError) -> str:
-    """Describe what is wrong and what was expected. The text quotes at most a few words of the event."""
+    """Describe an error and the expectation, with at most a few words of the event's content."""
     text = _wording(error.kind, error)
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 1]}…"
 
@@ -171,7 +167,7 @@ def _problems(event: Mapping[str, Any]) -> Iterator[Problem]:
     if kind == "JobEvent" and "dataset" in event:
         yield Problem("event", None, "has a job and a dataset, expected one of them", CORE)
     yield from _broken(f"{CORE}#/$defs/{kind}", core_part(event), ())
-    for path, facet in facets_with_paths(event):
+    for path, facet in facets_of(event):
         yield from _facet_problems(path, facet)
 
 
@@ -185,15 +181,12 @@ def _facet_problems(path: Path, facet: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _is_tombstone(path: Path, facet: dict[str, Any]) -> bool:
-    """Whether a job or dataset facet has `_deleted: true`. Deleted facets need no content."""
+    """Whether a job or dataset facet is deleted; then it needs no content."""
     return facet.get("_deleted") is True and path[0] != "run" and "facets" in path[1:-1]
 
 
 def _broken(url: str, instance: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Yield the problems of a value.
-
-    url: the published definition that the value must match. instance: the value; path: its path in the event.
-    """
+    """Validate the value at `path` of the event against a published definition."""
     try:
         for error in _validator(url).iter_errors(instance):
             for nearest in nearest_errors(error):
@@ -217,5 +210,5 @@ def _facet_key(path: Path) -> str | None:
 
 @cache
 def _validator(url: str) -> Draft202012Validator:
-    """Compile the validator of a definition on first use. The cache is as small as the number of definitions."""
+    """Compile the validator of a definition on first use. The number of definitions limits the cache."""
     return Draft202012Validator({"$ref": url}, retriever=published_schema, validate_formats=True)

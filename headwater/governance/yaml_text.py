@@ -1,6 +1,6 @@
-"""Read and write YAML; error messages contain the file, the line and the cause.
+"""Read and write YAML. Errors name the file, the line and the cause.
 
-The readers reject aliases, deep nesting and duplicate keys, which can exhaust memory or hide a part of the file.
+Aliases, deep nesting and duplicate keys are rejected: they can exhaust a loader or hide a part of the file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from headwater.common.errors import WrongSetting
 from headwater.common.yaml_values import construct_value
 
 _MAX_FILE_BYTES = 32 << 20
-"""Maximum size of a file that is read from disk, in bytes."""
+"""Maximum size of a file that is read from disk."""
 _MAX_LINES_BYTES = 16 << 20
-"""Maximum size of a text that is read with line numbers, in bytes."""
+"""Maximum size of a text that is read with line numbers."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_DEPTH = 100
 Json = dict[str, Any]
@@ -29,16 +29,16 @@ class _DumperWithoutAliases(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # t
         return True
 
 
-def to_yaml(document: Json) -> str:
-    """Return a document as YAML, with members in the order of the document."""
+def yaml_of(document: Json) -> str:
+    """Return a document as YAML, with members in order."""
     text: str = yaml.dump(document, Dumper=_DumperWithoutAliases, sort_keys=False, allow_unicode=True, width=120)
     return text
 
 
-def read_text(path: Path, shown: str, too_long: str) -> str:
-    """Return the text of a file; raises WrongSetting if the file cannot be read or is too large.
+def text_of(path: Path, shown: str, too_long: str) -> str:
+    """Return the text of a file.
 
-    shown: name of the file in error messages. too_long: what to do if the file is too large, for the error message.
+    Raises WrongSetting. shown: its name in errors. too_long: the fix for a file that is too large.
     """
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
@@ -49,10 +49,7 @@ def read_text(path: Path, shown: str, too_long: str) -> str:
 
 
 def read_yaml(text: str, where: str) -> Json:
-    """Parse a YAML mapping with typed scalars; raises WrongSetting with the location if it is invalid.
-
-    where: name of the file, for error messages.
-    """
+    """Parse a YAML mapping with typed scalars. Raises WrongSetting with the location of an error."""
     try:
         node = compose_strict(text, _LOADER)
         found = None if node is None else construct_value(node, _LOADER)
@@ -72,7 +69,7 @@ class YamlText(NamedTuple):
     node: yaml.Node | None
 
     def line(self, path: Sequence[Any]) -> int:
-        """Return the line of the part at a path of keys and indexes, or of its last existing parent."""
+        """Return the line of a part, or of its last existing parent."""
         node, line = self.node, 1
         for step in path:
             if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
@@ -86,10 +83,7 @@ class YamlText(NamedTuple):
 
 
 def read_yaml_lines(text: bytes, file: str) -> YamlText:
-    """Parse a file with line numbers and with scalars as strings; raises WrongSetting with the line if it is invalid.
-
-    file: name of the file, for error messages.
-    """
+    """Parse a file with line numbers and scalars as strings. Raises WrongSetting with the line of an error."""
     if len(text) > _MAX_LINES_BYTES:
         raise WrongSetting(f"{file} has {len(text):,} bytes. Split it: the limit is {_MAX_LINES_BYTES:,}.")
     try:
@@ -104,34 +98,34 @@ def read_yaml_lines(text: bytes, file: str) -> YamlText:
 
 
 def compose_strict(text: str | bytes, loader: Any) -> yaml.Node | None:
-    """Return the root node of a text, or None if the text is empty.
+    """Return the nodes of a text.
 
-    loader: the YAML loader class to use. Raises MarkedYAMLError for deep nesting, aliases and duplicate keys.
+    Raises MarkedYAMLError for deep nesting, aliases and duplicate keys. loader: the parser to use.
     """
     _check_events(text, loader)
     node: yaml.Node | None = yaml.compose(text, Loader=loader)
     for key in _duplicate_keys(node):
-        raise _yaml_error_at(key.start_mark, f"the key {str(key.value)[:100]!r} occurs twice, keep one")
+        raise _error_at(key.start_mark, f"the key {str(key.value)[:100]!r} occurs twice, keep one")
     return node
 
 
 def _check_events(text: str | bytes, loader: Any) -> None:
-    """Raise MarkedYAMLError for deep nesting and aliases, before the text is composed, which could exhaust memory."""
+    """Check the events of the parser before composing, because events need no memory."""
     deep = 0
     for event in yaml.parse(text, Loader=loader):
         deep += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if deep > _MAX_DEPTH:  # libyaml's composer calls itself for each level
-            raise _yaml_error_at(event.start_mark, f"it nests more than {_MAX_DEPTH} levels")
+            raise _error_at(event.start_mark, f"it nests more than {_MAX_DEPTH} levels")
         if isinstance(event, yaml.AliasEvent):  # a few aliases can expand beyond memory
-            raise _yaml_error_at(event.start_mark, f"the alias *{event.anchor} is not supported, write its value")
+            raise _error_at(event.start_mark, f"the alias *{event.anchor} is not supported, write its value")
 
 
-def _yaml_error_at(mark: Any, problem: str) -> yaml.MarkedYAMLError:
+def _error_at(mark: Any, problem: str) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 def _duplicate_keys(root: yaml.Node | None) -> Iterator[yaml.Node]:
-    """Yield the keys that occur more than once in a mapping, at any depth."""
+    """Yield duplicate keys of mappings."""
     todo = [] if root is None else [root]
     while todo:
         node = todo.pop()

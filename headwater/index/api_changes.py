@@ -1,9 +1,9 @@
 """Changes made through the API as OpenLineage events. They are stored and replayed like all other events.
 
-A change is a run of an internal job, `headwater/api.CHANGE`. The run facet `headwater_change` describes the change.
-Changes for which OpenLineage has its own terms use these terms: a `tags` facet tags a dataset, and a DROP deletes it.
-Each tag of a dataset has its own producer, because the newest `tags` facet of a producer replaces its older facets
-(rule 8).
+A change is a run of an internal job, `headwater/api.CHANGE`. Its run facet `headwater_change` describes the change. If
+OpenLineage has its own terms for a change, the event uses only these: a `tags` facet for tags of datasets, a DROP for
+the deletion of a dataset. Each tag has its own producer, because the newest `tags` facet of a producer replaces its
+older ones (rule 8).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,46 +17,40 @@ from msgspec import Raw, json
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import order_text
-from headwater.lineage.runs.jobs import job_key
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.newest_first import order_text
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.write_properties import CHANGE_FACET, CHANGE_NAMESPACE
 
 FACET = CHANGE_FACET
 NAMESPACE = CHANGE_NAMESPACE
-"""The namespace of the internal jobs. Lists leave out the jobs in this namespace."""
+"""The namespace of the internal jobs. Lists leave it out."""
 
 _PRODUCER = "urn:headwater:api"
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
 _AT_ONCE = 1_000
-"""The maximum number of datasets that one event drops."""
+"""How many datasets one event drops at most."""
 
 Json = dict[str, Any]
 
 
 class ApiChange(NamedTuple):
-    """A change of a job, dataset, tag, namespace or source.
+    """A change of a job, dataset, tag, namespace or source. The newest of one (about, mark, detail) applies.
 
-    Of the changes with the same subject, operation and tag_or_column, only the newest applies.
-    operation: `deleted`; `tag` (a job got or lost a tag); `described` (a tag was created); `namespace` or `source` (a
-    namespace or data source was created). tag_or_column: for `deleted`, the kind of the subject, such as JOB; for
-    `tag`, the tag. order: a text that sorts like the event. time_us: the event time (us, UTC). value: `true` or
-    `false`, or the description.
+    mark: `deleted`, with the kind of the deleted thing as detail; `tag` of a job, with the tag as detail; `described`
+    of a tag; `namespace` or `source` of a declared one. order: a text that sorts like the event.
     """
 
-    subject: Name
-    operation: str
-    tag_or_column: str
+    about: Name
+    mark: str
+    detail: str
     order: str
     time_us: int
     value: str
 
 
 def read_change(facets: Mapping[str, Raw], fact: RunFacts) -> ApiChange | None:
-    """Return the change in the facets of an internal job's run, or None if there is no valid change.
-
-    facets: the run facets by name. fact: the facts of the event.
-    """
+    """Return the change in a run's facets, or None if they contain none."""
     if FACET not in facets or fact.content.job.namespace != NAMESPACE:
         return None
     change = decode(bytes(facets[FACET]))
@@ -70,92 +64,80 @@ def read_change(facets: Mapping[str, Raw], fact: RunFacts) -> ApiChange | None:
     return ApiChange(about, mark, detail, order_text(fact.order), fact.time_us, value)
 
 
-def job_tag_event(job: Name, tag: str, *, is_set: bool) -> Json:
-    """Return the event that adds a tag to a job, or removes the tag if `is_set` is false."""
-    return _change_event("tag_job", "tag", job, "JOB", detail=tag, value="true" if is_set else "false")
+def job_tag_event(job: Name, tag: str, *, holds: bool) -> Json:
+    """Return the event that adds a tag to a job, or removes it if `holds` is false."""
+    return _change("tag_job", "tag", job, "JOB", detail=tag, value="true" if holds else "false")
 
 
 def tag_event(tag: str, description: str) -> Json:
     """Return the event that creates a tag with a description."""
-    return _change_event("create_tag", "described", Name("", tag), "TAG", value=description)
+    return _change("create_tag", "described", Name("", tag), "TAG", value=description)
 
 
-def job_deletion_event(job: Name) -> Json:
+def job_deletion(job: Name) -> Json:
     """Return the event that hides a job until it runs again."""
-    return _change_event("delete_job", "deleted", job, "JOB", value="true")
+    return _change("delete_job", "deleted", job, "JOB", value="true")
 
 
-def dataset_deletion_event(dataset: Name) -> Json:
-    """Return the event that drops a dataset. The dataset's edges are hidden until it is written again (rule 10)."""
-    return _with_dataset_drops(_change_event("delete_dataset", "deleted", dataset, "DATASET", value="true"), [dataset])
+def dataset_deletion(dataset: Name) -> Json:
+    """Return the event that drops a dataset. Its edges are hidden until it is written again (rule 10)."""
+    return _with_drops(_change("delete_dataset", "deleted", dataset, "DATASET", value="true"), [dataset])
 
 
-def namespace_deletion_events(namespace: str, datasets: Sequence[Name]) -> list[Json]:
-    """Return the events that delete a namespace: first they drop its datasets, then they hide it and its jobs.
-
-    The namespace is hidden until its next event. datasets: all datasets of the namespace.
-    """
-    change = partial(_change_event, "delete_namespace", "deleted", Name(namespace, ""), "NAMESPACE", value="true")
-    drops = [_with_dataset_drops(change(), datasets[at : at + _AT_ONCE]) for at in range(0, len(datasets), _AT_ONCE)]
+def namespace_deletions(namespace: str, datasets: Sequence[Name]) -> list[Json]:
+    """Return the events that drop datasets of a namespace and then hide it with its jobs until its next event."""
+    change = partial(_change, "delete_namespace", "deleted", Name(namespace, ""), "NAMESPACE", value="true")
+    drops = [_with_drops(change(), datasets[at : at + _AT_ONCE]) for at in range(0, len(datasets), _AT_ONCE)]
     return [*drops, change()]
 
 
-def _with_dataset_drops(event: Json, datasets: Sequence[Name]) -> Json:
-    drop = {"lifecycleStateChange": headwater_facet(lifecycleStateChange="DROP")}
+def _with_drops(event: Json, datasets: Sequence[Name]) -> Json:
+    drop = {"lifecycleStateChange": facet(lifecycleStateChange="DROP")}
     return {**event, "outputs": [{**dataset.shown, "facets": drop} for dataset in datasets]}
 
 
 def namespace_event(namespace: str, description: Json) -> Json:
     """Return the event that creates a namespace. description: its owner and description."""
-    return _change_event("put_namespace", "namespace", Name(namespace, ""), "NAMESPACE", value=_to_json(description))
+    return _change("put_namespace", "namespace", Name(namespace, ""), "NAMESPACE", value=_text(description))
 
 
 def source_event(source: str, description: Json) -> Json:
     """Return the event that creates a data source. description: its type, connectionUrl and description."""
-    return _change_event("put_source", "source", Name("", source), "SOURCE", value=_to_json(description))
+    return _change("put_source", "source", Name("", source), "SOURCE", value=_text(description))
 
 
-def dataset_tag_event(dataset: Name, column: str | None, tag: str, *, is_set: bool) -> Json:
-    """Return the event that adds a tag to a dataset or column, or removes the tag if `is_set` is false.
-
-    column: the tagged column, or None to tag the dataset.
-    """
+def dataset_tag_event(dataset: Name, column: str | None, tag: str, *, holds: bool) -> Json:
+    """Return the event that adds a tag to a dataset or column, or removes it if `holds` is false."""
     entry = {"key": tag, "value": "true", "source": "HEADWATER"} | ({"field": column} if column is not None else {})
-    return tags_event(dataset, f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}", [entry] if is_set else [])
+    return tags_event(dataset, f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}", [entry] if holds else [])
 
 
 def tags_event(dataset: Name, producer: str, tags: Sequence[Json]) -> Json:
-    """Return the event that replaces the tags that a producer gave to a dataset (rule 8).
-
-    tags: the entries of the `tags` facet.
-    """
-    event = headwater_event("DatasetEvent", dataset={**dataset.shown, "facets": {"tags": headwater_facet(tags=tags)}})
+    """Return the event that replaces a producer's tags of a dataset (rule 8)."""
+    event = headwater_event("DatasetEvent", dataset={**dataset.shown, "facets": {"tags": facet(tags=tags)}})
     return {**event, "producer": producer}
 
 
 def headwater_event(kind: str, **members: Any) -> Json:
-    """Return an event with Headwater as producer. kind: the OpenLineage type, such as `RunEvent`. members: the rest."""
-    return {"eventTime": current_event_time(), "producer": _PRODUCER, "schemaURL": _SPEC + kind, **members}
+    """Return an event from Headwater. kind: the OpenLineage type, such as `RunEvent`."""
+    return {"eventTime": now_text(), "producer": _PRODUCER, "schemaURL": _SPEC + kind, **members}
 
 
-def _change_event(name: str, operation: str, subject: Name, subject_type: str, **members: str) -> Json:
-    run = {
-        "runId": str(uuid4()),
-        "facets": {FACET: headwater_facet(mark=operation, kind=subject_type, **subject.shown, **members)},
-    }
+def _change(name: str, mark: str, about: Name, kind: str, **members: str) -> Json:
+    run = {"runId": str(uuid4()), "facets": {FACET: facet(mark=mark, kind=kind, **about.shown, **members)}}
     job = {"namespace": NAMESPACE, "name": f"api.{name}"}
     return headwater_event("RunEvent", eventType="COMPLETE", run=run, job=job, inputs=[], outputs=[])
 
 
-def _to_json(members: Json) -> str:
+def _text(members: Json) -> str:
     return json.encode(members).decode()
 
 
-def headwater_facet(**members: Any) -> Json:
+def facet(**members: Any) -> Json:
     """Return a facet with Headwater as its producer."""
     return {"_producer": _PRODUCER, "_schemaURL": _SPEC + "BaseFacet", **members}
 
 
-def current_event_time() -> str:
+def now_text() -> str:
     """Return the current time in the format of events."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Converts rows to Arrow. Nested columns are flattened first, so that no dictionary is built for each dataset."""
+"""Converts rows to Arrow. Nested columns are flattened first, which avoids a dictionary per dataset."""
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
@@ -39,26 +39,26 @@ def arrow_batch(table: Table, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch
     Raises ValueError or TypeError (both pyarrow's) if a value does not fit its column.
     """
     columns = zip(*rows, strict=True) if rows else [()] * len(table.columns)
-    arrays = [_to_arrow_array(values, kind) for values, kind in zip(columns, table.columns.values(), strict=True)]
+    arrays = [_array(values, kind) for values, kind in zip(columns, table.columns.values(), strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table))
 
 
-def rows_where(batch: pa.RecordBatch, mask: Sequence[bool]) -> pa.RecordBatch:
-    """Return the rows of a batch for which the mask is true. mask: one value for each row."""
-    return batch.filter(pa.array(mask, pa.bool_()))
+def rows_where(batch: pa.RecordBatch, kept: Sequence[bool]) -> pa.RecordBatch:
+    """Filter the rows of a batch by a mask."""
+    return batch.filter(pa.array(kept, pa.bool_()))
 
 
-def _to_arrow_array(values: Sequence[Any], kind: Type) -> pa.Array:
+def _array(values: Sequence[Any], kind: Type) -> pa.Array:
     if isinstance(kind, ListOf):
-        return _to_list_array(values, kind)
+        return _lists(values, kind)
     if isinstance(kind, StructOf):
-        arrays = [_to_arrow_array(list(map(attrgetter(name), values)), part) for name, part in kind.fields.items()]
+        arrays = [_array(list(map(attrgetter(name), values)), part) for name, part in kind.fields.items()]
         return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(kind)))
     return pa.array(values, _SCALARS[kind])
 
 
-def _to_list_array(values: Sequence[Any], kind: ListOf) -> pa.Array:
+def _lists(values: Sequence[Any], kind: ListOf) -> pa.Array:
     known = [value or () for value in values]
     offsets = pa.array(accumulate(map(len, known), initial=0), pa.int32())
     absent = pa.array([value is None for value in values]) if None in values else None
-    return pa.ListArray.from_arrays(offsets, _to_arrow_array(list(chain.from_iterable(known)), kind.item), mask=absent)
+    return pa.ListArray.from_arrays(offsets, _array(list(chain.from_iterable(known)), kind.item), mask=absent)

@@ -1,4 +1,4 @@
-"""Reads without Spark which generation of silver and gold is current, and the progress of gold."""
+"""Read the generation of silver and gold that readers use, and the progress of gold, without Spark."""
 
 import time
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, decode_last_pa
 
 _PROGRESS = """SELECT incarnation, partition, max(sequence) AS sequence FROM t
     WHERE part = 'position' AND sequence IS NOT NULL GROUP BY incarnation, partition"""
-"""Selects the newest processed sequence of each partition. Each batch of gold adds a row for each partition."""
+"""The last record of each partition of the log. Each batch adds a row."""
 
 
 class GoldPass(NamedTuple):
-    """The last gold pass that processed events: when it ended (us, UTC), and the progress of gold after it."""
+    """The last pass that processed events: when it ended (us, UTC), and the progress of gold."""
 
     at_us: int
     progress: Progress
@@ -28,14 +28,14 @@ class Gold:
     """The progress of gold in one lake."""
 
     def __init__(self, lake: str, options: Mapping[str, str]):
-        """lake: a folder or a URI. Tables are opened when `last_pass` is called."""
+        """Open nothing. lake: a folder or a URI."""
         self._lake = lake
         self._options = options
         self._opened: tuple[str, LakeTable] | None = None
 
     def last_pass(self) -> GoldPass | None:
-        """Return the last pass, or None if there was none. Raises LakeUnavailable."""
-        generation = current_generation_folder(self._lake, "gold", self._options)
+        """Return the last pass, or None before the first. Raises LakeUnavailable."""
+        generation = generation_in_force(self._lake, "gold", self._options)
         if generation is None:
             return None
         if self._opened is None or self._opened[0] != generation:
@@ -44,17 +44,17 @@ class Gold:
                 return None
             self._opened = generation, table
         table = self._opened[1]
-        rows = table.run_query(_PROGRESS).to_pylist()
+        rows = table.query(_PROGRESS).to_pylist()
         progress = {(row["incarnation"], row["partition"]): row["sequence"] for row in rows}
         written_us = table.written_us()
         return None if written_us is None else GoldPass(written_us, progress)
 
 
 def is_refreshed(lake: str, rules_hash: str) -> bool:
-    """Whether a refresh of silver and gold would certainly find nothing to do.
+    """Whether a refresh would find nothing to do; False if that is not certain.
 
-    This is the case if the last pass began less than `IDLE_S` ago, used these rules and processed everything, and no
-    table has a newer version. Otherwise, or if a file cannot be read, the result is False. lake: a local folder.
+    lake: a local folder. True if the last pass processed everything with these rules less than `IDLE_S` ago, and no
+    table has a newer version.
     """
     try:
         note = decode_last_pass((Path(lake) / REFRESH_FOLDER / NOTE_NAME).read_bytes())
@@ -68,13 +68,13 @@ def is_refreshed(lake: str, rules_hash: str) -> bool:
         return False
 
 
-def current_generation_folder(lake: str, layer: str, options: Mapping[str, str]) -> str | None:
-    """Return the name of the folder in `LAKE/LAYER` with the layer's current tables; None if they were never built.
+def generation_in_force(lake: str, layer: str, options: Mapping[str, str]) -> str | None:
+    """Return the folder in `LAKE/LAYER` with a layer's current tables; None before its first run.
 
     layer: `silver` or `gold`. Raises LakeUnavailable.
     """
     pointer = LakeTable(f"{lake}/{layer}/{GENERATIONS.name}", GENERATIONS, options)
     if not pointer.exists():
         return None
-    found: str = pointer.run_query("SELECT generation FROM t").column("generation")[0].as_py()
+    found: str = pointer.query("SELECT generation FROM t").column("generation")[0].as_py()
     return found

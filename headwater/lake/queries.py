@@ -1,6 +1,6 @@
-"""Runs SQL queries and reads their results without pyarrow, which saves readers of a local lake 26 MB.
+"""Run SQL queries and read their results without pyarrow, which saves readers of a local lake 26 MB.
 
-The first writer of a newer version adds the new columns to existing tables. Until then, readers get null for them.
+Columns of a newer version are added to existing tables, and are null for readers until then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _ARROW = {
 
 
 @contextmanager
-def translate_panics(uri: str) -> Iterator[None]:
+def panics_refused(uri: str) -> Iterator[None]:
     """Raise LakeUnavailable if delta-rs panics, for example at a damaged Parquet footer.
 
     Its PanicException is a BaseException and cannot be imported; unhandled, it would end the process.
@@ -49,7 +49,7 @@ class QueryRows:
     """The rows of one query."""
 
     def __init__(self, table: ArrowTable):
-        """table: the result of a query of delta-rs."""
+        """table: the result of delta-rs."""
         self._table = table
 
     def column(self, name: str) -> ChunkedArray:
@@ -57,19 +57,19 @@ class QueryRows:
         return self._table.column(name)
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Return the rows as dictionaries by column name."""
+        """Return the rows as dictionaries."""
         names = self._table.column_names
         columns = [self._table.column(name).to_pylist() for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def run_query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows:
-    """Run SQL over the handle's version of a table. The SQL refers to the table as `t`.
+def query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows:
+    """Run SQL over the handle's version of a table, named `t`.
 
-    table: the definition of the table. Columns that the stored table lacks are null. None: only stored columns exist.
+    table: columns that are missing in the stored table are null, because no writer of this version has added them yet.
     Raises DeltaError for SQL that does not fit the table, LakeUnavailable if a file cannot be read.
     """
-    there = column_names(handle) if table else ()
+    there = columns(handle) if table else ()
     missing = [(name, kind) for name, kind in table.columns.items() if name not in there] if table else []
     if lost := [name for name, _ in missing if name in POSITION]:
         raise LakeUnavailable(
@@ -77,7 +77,7 @@ def run_query(handle: DeltaTable, sql: str, table: Table | None = None) -> Query
             "the newest checkpoint or a later entry is damaged. Restore `_delta_log` from a copy."
         )
     if missing:
-        found = QueryBuilder().register("stored", handle).execute(sql_with_nulls(sql, missing))
+        found = QueryBuilder().register("stored", handle).execute(with_nulls(sql, missing))
     else:
         found = QueryBuilder().register("t", handle).execute(sql)
     try:
@@ -87,7 +87,7 @@ def run_query(handle: DeltaTable, sql: str, table: Table | None = None) -> Query
 
 
 def _read_all(found: RecordBatchReader, uri: str) -> ArrowTable:
-    """Read all batches. Uses pyarrow for remote tables, because arro3 blocks every thread while it waits for data."""
+    """Read all batches. Uses pyarrow for remote tables, because arro3 blocks every thread while it waits."""
     if "://" not in uri or uri.startswith("file://"):
         return found.read_all()
     import pyarrow as pa  # noqa: PLC0415 - see the module
@@ -95,19 +95,19 @@ def _read_all(found: RecordBatchReader, uri: str) -> ArrowTable:
     return ArrowTable.from_arrow(pa.RecordBatchReader.from_stream(found).read_all())
 
 
-def column_names(handle: DeltaTable) -> set[str]:
+def columns(handle: DeltaTable) -> set[str]:
     """Return the column names of the handle's version."""
     return {field.name for field in handle.schema().fields}
 
 
 def add_columns(handle: DeltaTable, table: Table) -> bool:
-    """Add the columns of the definition that the stored table lacks, in one commit.
+    """Add missing columns in one commit, if there are any.
 
-    Returns False after a conflict. The caller must then call it again with a new handle.
+    Returns False after a conflict; then call it again with a new handle.
     """
     from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see `delta_table`
 
-    there = column_names(handle)
+    there = columns(handle)
     missing = [field for field in Schema.from_arrow(arrow_schema(table)).fields if field.name not in there]
     try:
         if missing:
@@ -117,21 +117,21 @@ def add_columns(handle: DeltaTable, table: Table) -> bool:
     return True
 
 
-def sql_with_nulls(sql: str, missing: Sequence[tuple[str, Type]]) -> str:
-    """Rewrite SQL over `t` to SQL over `stored`, a table without the missing columns. These are null in `t`."""
-    nulls = ", ".join(f'{_null_sql(kind)} AS "{name}"' for name, kind in missing)
+def with_nulls(sql: str, missing: Sequence[tuple[str, Type]]) -> str:
+    """Rewrite SQL over `t` to SQL over `stored`, a table that lacks some columns."""
+    nulls = ", ".join(f'{_null(kind)} AS "{name}"' for name, kind in missing)
     return f"WITH t AS (SELECT *, {nulls} FROM stored) {sql}"
 
 
-def _null_sql(kind: Type) -> str:
+def _null(kind: Type) -> str:
     return f"arrow_cast(NULL, '{_ARROW[kind]}')" if isinstance(kind, str) else "NULL"
 
 
-def quote_sql(text: str) -> str:
-    """Return a text as an SQL string literal."""
+def quoted(text: str) -> str:
+    """Quote a text."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def day_of(time_us: int) -> date:
-    """Return the day (UTC) of a time (us), as in column `received_date`, by which bronze is partitioned."""
+    """Return the day (UTC) of a time, as in bronze's partitions."""
     return datetime.fromtimestamp(time_us / 1e6, UTC).date()

@@ -19,7 +19,7 @@ from headwater.common.errors import WrongSetting
 from headwater.common.storage_options import check_options
 from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.intake.event_log.log_kind import MOST_HOURS
-from headwater.intake.event_log.log_registry import LOGS, AllLogSettings, log_kind
+from headwater.intake.event_log.log_registry import LOGS, SettingsOfLogs, log_kind
 
 FILE = "headwater.toml"
 
@@ -27,20 +27,18 @@ _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.
 _BUCKET = re.compile(r"(s3|gs)://[a-z0-9][a-z0-9._-]+(/[^?#]*)?")
 
 
-def _check_retention_days(days: int) -> int:
+def _is_kept_long_enough(days: int) -> int:
     if 0 < days < 3:
         raise ValueError("it must be 0, or at least 3 to detect duplicate events")
     return days
 
 
-LogLevel = Literal["debug", "info", "warning", "error"]
-LogFormat = Literal["text", "json"]
 Station = Literal["receiver", "parser", "api", "sinks"]
 Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks", "ingest"]
 
 
 class GeneralSettings(BaseModel):
-    """The settings that exist with every kind of log."""
+    """The settings that every kind of log shares."""
 
     data: Path = Field(Path("headwater-data"), description="Folder of log, lake and claims.")
     host: str = Field("127.0.0.1", description="Address to listen on; others than loopback require `keys`.")
@@ -61,23 +59,11 @@ class GeneralSettings(BaseModel):
     contracts: Path | None = Field(
         None, description="Folder with data contracts and `policies.yml`; default is `contracts` in the data folder."
     )
-    notice: str | None = Field(
-        None, max_length=500, description="Text above every page of the dashboard, such as the name of an environment."
-    )
     tick_s: float = Field(
         1.0,
         gt=0,
         le=3600,
         description="Minimum seconds between two commits to the lake. After a pause, events are committed immediately.",
-    )
-    read_only: bool = Field(
-        False, description="Refuse every request that would send events or change something. Only for `headwater up`."
-    )
-    log_level: LogLevel = Field(
-        "info", description="Least level of log lines: `debug`, `info`, `warning` or `error`. Only for `headwater up`."
-    )
-    log_format: LogFormat = Field(
-        "text", description="Format of log lines: `text`, or `json` with one object a line. Only for `headwater up`."
     )
     keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
     keys_file: Path | None = Field(
@@ -144,7 +130,7 @@ class GeneralSettings(BaseModel):
     ingest_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."
     )
-    bronze_keep_days: Annotated[int, AfterValidator(_check_retention_days)] = Field(
+    bronze_keep_days: Annotated[int, AfterValidator(_is_kept_long_enough)] = Field(
         0, ge=0, le=MOST_HOURS // 24, description="Days that bronze keeps events, at least 3; 0 keeps all events."
     )
     window_days: int | None = Field(
@@ -181,18 +167,15 @@ class GeneralSettings(BaseModel):
     )
 
 
-class Settings(AllLogSettings, GeneralSettings):
+class Settings(SettingsOfLogs, GeneralSettings):
     """All settings. Unknown names are errors, so that misspelt settings are not ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @cache
-def settings_class_for(log: str) -> type[Settings]:
-    """Return the model of all settings for a kind of log. A log of an installed package adds its own settings.
-
-    Raises WrongSetting if the kind is unknown, or if it redefines an existing setting.
-    """
+def settings_of(log: str) -> type[Settings]:
+    """Return the model of all settings for a log; a log of another package adds its own. Raises WrongSetting."""
     if log in LOGS.built_in:
         return Settings
     added = log_kind(log).settings
@@ -209,23 +192,21 @@ def settings_class_for(log: str) -> type[Settings]:
 
 def settings_from_json(text: bytes) -> Settings:
     """Read settings that a process wrote with `model_dump_json`."""
-    return settings_class_for(json.loads(text)["log"]).model_validate_json(text)
+    return settings_of(json.loads(text)["log"]).model_validate_json(text)
 
 
 def load_settings(
     overrides: Mapping[str, Any], *, folder: Path = Path(), environment: Mapping[str, str] = os.environ
 ) -> tuple[Settings, dict[str, str]]:
-    """Return the settings, and the source of each setting by name.
+    """Return the settings, and the source of each: `default`, the file, the variable or `command line`.
 
-    The source is `default`, the name of the settings file, the name of the environment variable or `command line`.
-    overrides: values of the command line; None means that the option was not given. folder: contains the settings file.
-    Raises WrongSetting for an invalid or unknown setting. The message names the setting, its source and its valid
-    values.
+    overrides: values of the command line; None means not given.
+    Raises WrongSetting with the setting, its source and its valid values, also for an unknown setting.
     """
     values: dict[str, Any] = {}
-    file = _read_settings_file(folder / FILE)
+    file = _from_file(folder / FILE)
     log = overrides.get("log") or environment.get(variable_name("log")) or file.get("log")
-    model = settings_class_for(log if isinstance(log, str) else "sqlite")
+    model = settings_of(log if isinstance(log, str) else "sqlite")
     sources = dict.fromkeys(model.model_fields, "default")
     for source, found in (
         (FILE, file),
@@ -237,7 +218,7 @@ def load_settings(
     try:
         settings = model.model_validate(values)
     except ValidationError as error:
-        raise _setting_error(error, model, sources) from error
+        raise _wrong(error, model, sources) from error
     _check_open_access(settings)
     _check_oidc(settings)
     log_kind(settings.log).check(settings)
@@ -249,23 +230,21 @@ def load_settings(
     return settings, sources
 
 
-def _read_settings_file(path: Path) -> dict[str, Any]:
+def _from_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text()) if path.exists() else {}
     except (OSError, ValueError) as error:
         raise WrongSetting(f"Cannot read {path}: {error}. Correct the file or remove it.") from error
 
 
-def _setting_error(error: ValidationError, model: type[Settings], sources: Mapping[str, str]) -> WrongSetting:
+def _wrong(error: ValidationError, model: type[Settings], sources: Mapping[str, str]) -> WrongSetting:
     first = error.errors(include_input=False, include_url=False)[0]
     name = str(first["loc"][0])
     where = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
         known = ", ".join(model.model_fields)
         return WrongSetting(f"Unknown setting {name!r} in {sources.get(name, FILE)}. Known settings: {known}.")
-    return WrongSetting(
-        f"Setting {where!r} from {sources.get(name, FILE)}: {first['msg']}. See docs/reference/settings.md."
-    )
+    return WrongSetting(f"Setting {where!r} from {sources.get(name, FILE)}: {first['msg']}. See docs/settings.md.")
 
 
 def keys_path(settings: Settings) -> Path:
@@ -347,7 +326,7 @@ def settings_shown(settings: Settings) -> list[dict[str, Any]]:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is a loopback address, so that only this machine can reach it."""
+    """Return whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,1 @@
-"""Questions about lineage.
-
-Each question is declared once, and is available over HTTP, as a command, to agents and in notebooks.
-"""
+"""Questions about lineage. Each is declared once and serves HTTP, commands, agents and notebooks."""

@@ -6,19 +6,18 @@ from typing import Any
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.lineage.runs.run_facts import Tag
-from headwater.questions.answer_types.health import About, AboutTag, CodeSource, Owner
+from headwater.questions.answers.health_answers import About, AboutTag, CodeSource, Owner
 
 _MAX_ITEMS = 100
 """Maximum number of owners or tags in an answer."""
 
 
-def about_from_facets(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> About:
+def about_of(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> About:
     """Return the description, owners, code location and tags in decoded facets.
 
-    facets: maps facet names to decoded facets. tags: the current tags of a dataset. If there are any, they replace the
-    tags in the `tags` facet.
+    tags: the tags that hold for a dataset. They replace those of the `tags` facet.
     """
-    owners, sent_tags = _items_of_facet(facets, "ownership", "owners"), _items_of_facet(facets, "tags", "tags")
+    owners, sent_tags = _listed(facets, "ownership", "owners"), _listed(facets, "tags", "tags")
     code = facets.get("sourceCodeLocation")
     url = text_at(code, "url") or text_at(code, "repoUrl")
     keys = [AboutTag(tag.key, tag.value) for tag in tags if tag.column is None] or [
@@ -33,11 +32,11 @@ def about_from_facets(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> Ab
 
 
 def decode_facets(facets: Mapping[str, str]) -> dict[str, Any]:
-    """Decode the JSON texts of facets, by facet name."""
+    """Decode facets from JSON texts."""
     return {name: decode(text.encode()) for name, text in facets.items()}
 
 
-def _items_of_facet(facets: Mapping[str, Any], facet: str, member: str) -> list[Any]:
+def _listed(facets: Mapping[str, Any], facet: str, member: str) -> list[Any]:
     value = facets.get(facet)
     listed = value.get(member) if isinstance(value, dict) else None
     return listed if isinstance(listed, list) else []

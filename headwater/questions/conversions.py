@@ -5,40 +5,37 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from headwater.events.times import iso_time
+from headwater.events.times import iso
 from headwater.lineage.edges.facet_contents import Transformation
-from headwater.lineage.edges.output_lineage import edge_origin
+from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.lineage.traversal.frontier import Hit
-from headwater.questions.answer_types.common import Column, FormerLocation, Job, StepTransformation, Via
-from headwater.questions.answer_types.lineage import ReachedColumn
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.wave import Hit
+from headwater.questions.answers.answer_parts import Column, FormerLocation, Job, StepTransformation, Via
+from headwater.questions.answers.lineage_answers import ReachedColumn
 
 
-def column_for_answer(snapshot: Snapshot, dataset: Name, key: str | None) -> Column:
+def shown_column(snapshot: Snapshot, dataset: Name, key: str | None) -> Column:
     """Return a column with the spelling of the newest schema."""
-    return Column(*dataset.parts, None if key is None else snapshot.columns(dataset).displayed_spelling(key))
+    return Column(*dataset.parts, None if key is None else snapshot.columns(dataset).shown(key))
 
 
-def transformation_for_answer(transformation: Transformation) -> StepTransformation:
+def shown_transformation(transformation: Transformation) -> StepTransformation:
     """Return a transformation for an answer."""
     return StepTransformation(
-        "DIRECT" if transformation.is_direct else "INDIRECT",
+        "DIRECT" if transformation.direct else "INDIRECT",
         transformation.subtype,
-        transformation.is_masked,
+        transformation.masked,
         transformation.description,
     )
 
 
-def former_location(naming: NameResolver, dataset: Name) -> FormerLocation | UnsetType:
-    """Return the last name of a former location and when the name left.
-
-    Returns UNSET if a name still means the location.
-    """
+def former_location(naming: Naming, dataset: Name) -> FormerLocation | UnsetType:
+    """Return the name that left a location last and the time, UNSET while a name means the location."""
     found = naming.moved.former(dataset.plain)
-    return FormerLocation(*found.name.parts, iso_time(found.since_us) or "") if found else UNSET
+    return FormerLocation(*found.name.parts, iso(found.since_us) or "") if found else UNSET
 
 
 class _ShownDataset(NamedTuple):
@@ -51,7 +48,7 @@ class ColumnConverter:
     """Converts nodes of a graph for one answer. Create one for each answer, because schemas change."""
 
     def __init__(self, snapshot: Snapshot, presumed: Set[int] = frozenset()):
-        """presumed: numbers of the edge sets of jobs that are presumed retired. Steps of these edge sets are marked."""
+        """presumed: the edge sets of jobs that are presumed retired, which are marked in steps."""
         self._snapshot = snapshot
         self._presumed = presumed
         self._graph = snapshot.graph
@@ -60,69 +57,67 @@ class ColumnConverter:
         self._transformations: dict[int, StepTransformation] = {}
         self._vias: dict[tuple[int, int, int], Via] = {}
 
-    def to_reached_columns(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
-        """Return the reached columns with distance, last step, and whether their dataset still has them.
+    def hits(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
+        """Return reached columns with distance, last step, and whether the dataset still has them.
 
-        A column has `read_before_recreation` if only readers of another generation of a dataset lead to it (rule 10).
-        It has `last_seen` if only earlier executions reach it.
+        read_before_recreation: only readers of another generation of a dataset lead there (rule 10). last_seen: only
+        for columns that only earlier executions reach.
         """
         columns, vias, shown = self._graph.columns, self._vias, []
         for hit in hits:
             node, distance, masked, parent, transformation, edge_set, recreated, earlier, presumed = hit
             number, key = columns[node]
-            namespace, name, schema = self._datasets.get(number) or self._dataset_for_answer(number)
+            namespace, name, schema = self._datasets.get(number) or self._dataset(number)
             known = schema.by_key
             shown.append(
                 ReachedColumn(
                     namespace,
                     name,
-                    schema.displayed_spelling(key) if key is not None else None,
+                    schema.shown(key) if key is not None else None,
                     distance,
                     masked,
                     recreated,
-                    vias.get((parent, transformation, edge_set)) or self.to_via(hit),
+                    vias.get((parent, transformation, edge_set)) or self.via(hit),
                     not known or key in known,
                     earlier,
-                    iso_time(self._snapshot.seen(edge_set).last_us) if earlier else None,
+                    iso(self._snapshot.seen(edge_set).last_us) if earlier else None,
                     presumed or UNSET,
                 )
             )
         return shown
 
-    def to_via(self, hit: Hit) -> Via:
+    def via(self, hit: Hit) -> Via:
         """Return the step to a hit: source column, job and transformation."""
-        job = self._jobs.get(hit.edge_set) or self._job_of_edge_set(hit.edge_set)
-        transformation = self._transformations.get(hit.transformation) or self._transformation_by_number(
-            hit.transformation
-        )
+        job = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
+        transformation = self._transformations.get(hit.transformation) or self._transformation(hit.transformation)
         output, lineage = self._graph.sets[hit.edge_set]
         presumed = True if hit.edge_set in self._presumed else UNSET
-        shown = Via(*self.names_of_node(hit.parent), job, transformation, edge_origin(output, lineage), UNSET, presumed)
-        if not lineage.doubtful_sources:
+        shown = Via(*self.place(hit.parent), job, transformation, origin_of(output, lineage), UNSET, presumed)
+        if not lineage.doubtful:
             self._vias[hit.parent, hit.transformation, hit.edge_set] = shown
             return shown
         ends = (self._graph.names[self._graph.columns[node].dataset] for node in (hit.parent, hit.node))
-        if any(end in lineage.doubtful_sources for end in ends):  # in upstream walks, the reached end may be doubtful
+        if any(end in lineage.doubtful for end in ends):  # in upstream walks, the reached end may be doubtful
             shown.doubtful = True
         return shown
 
-    def names_of_node(self, node: int) -> tuple[str, str, str | None]:
+    def place(self, node: int) -> tuple[str, str, str | None]:
         """Return namespace, dataset and column of a node."""
         number, key = self._graph.columns[node]
-        namespace, name, schema = self._datasets.get(number) or self._dataset_for_answer(number)
-        return namespace, name, None if key is None else schema.displayed_spelling(key)
+        namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+        return namespace, name, None if key is None else schema.shown(key)
 
-    def _dataset_for_answer(self, number: int) -> _ShownDataset:
+    def _dataset(self, number: int) -> _ShownDataset:
         name = self._graph.names[number]
         found = self._datasets[number] = _ShownDataset(*name.parts, self._snapshot.columns(name))
         return found
 
-    def _job_of_edge_set(self, edge_set: int) -> Job:
+    def _job(self, edge_set: int) -> Job:
         found = self._jobs[edge_set] = Job(*self._snapshot.job(self._graph.sets[edge_set][0].job).parts)
         return found
 
-    def _transformation_by_number(self, transformation: int) -> StepTransformation:
-        found = self._transformations[transformation] = transformation_for_answer(
+    def _transformation(self, transformation: int) -> StepTransformation:
+        found = self._transformations[transformation] = shown_transformation(
             self._graph.transformations[transformation]
         )
         return found

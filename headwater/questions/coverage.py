@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Callable
 
 from headwater.common.paging import ListPage, RowOrder
-from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import is_never_hidden
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.questions.answer_types.lineage import Coverage, CoverageItem
+from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
 
 COVERED = "column lineage"
 INFERRED = "column lineage inferred from SQL"
@@ -33,22 +33,22 @@ _ORDER = RowOrder[CoverageItem](
 
 def coverage(
     snapshot: Snapshot, counted: CountedEdges, *, page: ListPage, kind: str | None = None,
-    is_hidden: Callable[[Name], bool] = is_never_hidden,
+    hides: Callable[[Name], bool] = nothing_hidden,
 ) -> Coverage:  # fmt: skip
     """Answer which datasets and jobs lack column lineage, by reason.
 
-    kind: list only datasets or only jobs. is_hidden: returns whether to omit a dataset.
+    kind: list only datasets or only jobs. hides: returns whether to omit a dataset.
     """
-    there = [name for name in snapshot.own_names() if counted.shows_dropped or snapshot.exists(name)]
-    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not is_hidden(name)}
-    jobs, unread = _job_reasons(snapshot, counted), _unread_sql_reasons_by_job(snapshot, counted)
+    there = [name for name in snapshot.own_names() if counted.shows_gone or snapshot.stands(name)]
+    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
+    jobs, unread = _job_reasons(snapshot, counted), _unread_by_job(snapshot, counted)
     items = [
         CoverageItem(
             kind="dataset",
             namespace=name.namespace,
             dataset=name.name,
             reason=reason,
-            unread=_unread_sql_reasons_into(snapshot, counted, name),
+            unread=_unread_into(snapshot, counted, name),
         )
         for name, reason in datasets.items()
         if reason not in (COVERED, INFERRED)
@@ -59,45 +59,38 @@ def coverage(
         if reason not in (COVERED, INFERRED)
     ]
     cut = _ORDER.page((item for item in items if kind in (None, item.kind)), page)
-    return Coverage(
-        _count_by_reason(datasets), _count_by_reason(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.info
-    )
+    return Coverage(_count(datasets), _count(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.info)
 
 
-def _lineage_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[OutputLineage]:
+def _feeding(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[OutputLineage]:
     number = counted.lifetimes.newest_with_lineage(name)
     fed_by = snapshot.graph.fed_by.get(number, set()) if number is not None else set()
     return [snapshot.graph.sets[each][1] for each in fed_by if counted.says(each)]
 
 
-def _unread_sql_reasons_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
-    """Return the reasons why SQL that writes a dataset was not used for lineage, or only in part."""
-    return sorted(
-        {lineage.unread_sql_reason for lineage in _lineage_into(snapshot, counted, name) if lineage.unread_sql_reason}
-    )
+def _unread_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
+    """Return why SQL that writes a dataset was not used, or only a part of it."""
+    return sorted({lineage.unread for lineage in _feeding(snapshot, counted, name) if lineage.unread})
 
 
-def _unread_sql_reasons_by_job(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, set[str]]:
+def _unread_by_job(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, set[str]]:
     found: dict[Name, set[str]] = {}
     for number, (job_output, lineage) in snapshot.graph.sets.items():
-        if lineage.unread_sql_reason and job_output.has_job and counted.says(number):
-            found.setdefault(job_output.job, set()).add(lineage.unread_sql_reason)
+        if lineage.unread and job_output.has_job and counted.says(number):
+            found.setdefault(job_output.job, set()).add(lineage.unread)
     return found
 
 
 def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> str:
-    feeding = _lineage_into(snapshot, counted, name)
+    feeding = _feeding(snapshot, counted, name)
     if not feeding:
         return _SOURCE
-    if not any(lineage.has_column_lineage for lineage in feeding):
+    if not any(lineage.carries for lineage in feeding):
         return _OPAQUE
-    opaque = any(
-        not lineage.has_column_lineage and (lineage.source_datasets or lineage.other_inputs or lineage.source_jobs)
-        for lineage in feeding
-    )
+    opaque = any(not lineage.carries and (lineage.tables or lineage.also_read or lineage.jobs) for lineage in feeding)
     if opaque:
         return _PARTLY
-    return INFERRED if all(lineage.is_inferred for lineage in feeding if lineage.has_column_lineage) else COVERED
+    return INFERRED if all(lineage.inferred for lineage in feeding if lineage.carries) else COVERED
 
 
 def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
@@ -108,10 +101,10 @@ def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
             lineage.output is not None
             and job_output.has_job
             and counted.says(number)
-            and (lineage.has_sources or lineage.other_inputs)
+            and (lineage.says_something or lineage.also_read)
         ):
-            found.setdefault(job_output.job, set()).add(COVERED if lineage.has_column_lineage else _OPAQUE_JOB)
-            if lineage.is_inferred:
+            found.setdefault(job_output.job, set()).add(COVERED if lineage.carries else _OPAQUE_JOB)
+            if lineage.inferred:
                 inferring.add(job_output.job)
     return {
         job: _PARTLY_JOB
@@ -127,5 +120,5 @@ _OPAQUE_JOB = "reports no column lineage"
 _PARTLY_JOB = "reports column lineage for some of its outputs only"
 
 
-def _count_by_reason(reasons: dict[Name, str]) -> dict[str, int]:
+def _count(reasons: dict[Name, str]) -> dict[str, int]:
     return dict(sorted(Counter(reasons.values()).items()))

@@ -21,15 +21,15 @@ from typing import (
 )
 
 from headwater.common.errors import WrongQuestion
-from headwater.questions.answer_types.common import AnswerStruct
-from headwater.questions.display_names import may_contain_datasets, set_display_names
-from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, parse_moment
+from headwater.questions.answers.answer_parts import AnswerStruct
+from headwater.questions.display_names import display_datasets, names_datasets
+from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, read_moment
 
 if TYPE_CHECKING:
     from headwater.auth.access import Role  # imports pydantic, which clusters provide in another version
 
 Values = Mapping[str, str | Sequence[str]]
-"""Values of a request by the HTTP names of parameters. Empty values count as missing."""
+"""Values of a request by their HTTP names; empty ones count as missing."""
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -38,9 +38,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Help(NamedTuple):
     """The description of a parameter, and its bounds.
 
-    meaning: the description. least, most: bounds of a number. longest: maximum length of a text. called: the name for
-    agents and notebooks, if it differs from the Python name, because that is a keyword or unclear without its question.
-    example: an example value for the help of a command.
+    least, most: of a number. longest: maximum length of a text. called: the name for agents and notebooks, if the HTTP
+    name is a Python keyword or unclear without its question. example: for the help of a command.
     """
 
     meaning: str
@@ -52,10 +51,7 @@ class Help(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of a question. key: the name of the Python parameter.
-
-    place: where a request has the value, `query` or `path`.
-    """
+    """A parameter. key: its Python name. place: query or path."""
 
     key: str
     type: Any
@@ -66,25 +62,25 @@ class Parameter(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The HTTP name of the parameter, for example `asOf` for `as_of`."""
+        """Its HTTP name, for example `asOf` for `as_of`."""
         first, *rest = self.key.rstrip("_").split("_")
         return first + "".join(word.capitalize() for word in rest)
 
     @property
     def called(self) -> str:
-        """The name of the parameter for agents and notebooks."""
+        """Its name for agents and notebooks."""
         return self.help.called or self.key
 
     @property
     def meaning(self) -> str:
-        """The description of the parameter, including how to write a boolean or a time."""
+        """Its description, including how to write a boolean or a time."""
         before, behind = "true: " if self.type is bool else "", f" {WRITTEN}" if self.is_time else ""
         behind += f" {WORDS}" if self.type is Moment else ""
         return f"{before}{self.help.meaning}{behind}"
 
     @property
     def is_time(self) -> bool:
-        """Whether the value of the parameter is a time."""
+        """Whether its value is a time."""
         return self.type in (Microseconds, Moment)
 
     @property
@@ -94,17 +90,17 @@ class Parameter(NamedTuple):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether a request may repeat the parameter."""
+        """Whether it can be repeated."""
         return bool(self.type == tuple[str, ...])
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The allowed values of the parameter. Empty if any text is allowed."""
+        """The allowed values, empty if all texts are allowed."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The OpenAPI 3.1 schema of the parameter."""
+        """Its OpenAPI 3.1 schema."""
         found: dict[str, Any] = {"type": "integer" if self.type is int else "string"}
         if self.type is int:
             found |= {"minimum": self.help.least, "maximum": self.help.most}
@@ -124,37 +120,34 @@ class Parameter(NamedTuple):
             found["default"] = str(self.default).lower() if self.type is bool else self.default
         return found
 
-    def parse(self, sent: str | Sequence[str] | None) -> Any:
-        """Parse a value of the parameter. Returns the default if the value is missing.
-
-        Raises WrongQuestion if it is not valid.
-        """
+    def read(self, sent: str | Sequence[str] | None) -> Any:
+        """Parse a value. Raises WrongQuestion if it is not valid."""
         if self.is_repeatable:
             return (sent,) if isinstance(sent, str) else tuple(sent or ())
         text = sent if sent is None or isinstance(sent, str) else sent[-1]
         if not text:
             if self.required:
-                raise WrongQuestion(f"{self.name}= is missing. {self._expected_form}: {self.help.meaning}")
+                raise WrongQuestion(f"{self.name}= is missing. {self._form}: {self.help.meaning}")
             return self.default
         if self.is_time:
-            return parse_moment(self.name, text) if self.type is Moment else moment_us(self.name, text)
+            return read_moment(self.name, text) if self.type is Moment else moment_us(self.name, text)
         if self.type is int:
-            return self._parse_number(text)
+            return self._number(text)
         if self.type is bool:
             if text not in ("true", "false"):
                 raise WrongQuestion(f"{self.name}={text[:40]!r} is not a boolean. Write true or false.")
             return text == "true"
         if self.choices and text not in self.choices:
-            raise WrongQuestion(f"{self.name}={text[:40]!r} is not a valid value. {self._expected_form}.")
+            raise WrongQuestion(f"{self.name}={text[:40]!r} is not a valid value. {self._form}.")
         return text
 
     @property
-    def _expected_form(self) -> str:
+    def _form(self) -> str:
         if self.choices:
             return f"Write {' or '.join(filter(None, (', '.join(self.choices[:-1]), self.choices[-1])))}"
         return f"Write {self.name}={'TIME' if self.is_time else self.key.rpartition('_')[2].upper()}"
 
-    def _parse_number(self, text: str) -> int:
+    def _number(self, text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 9:
             raise WrongQuestion(f"{self.name}={text[:40]!r} is not a whole number. Write it like 100.")
         found = int(text)
@@ -164,11 +157,10 @@ class Parameter(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question about lineage.
+    """A question. path: of its route. reads_lake: it reads Delta tables, so only one runs at a time.
 
-    path: path of the HTTP route. description: the text for users; its first line is the summary. called: the name of
-    the command and of the tool for agents; None if the question has neither. run: answers the question from the data
-    source and the parsed parameters. reads_lake: whether it reads Delta tables; only one such question runs at a time.
+    description: its first line is the summary. called: the name of its command and tool, None if it has
+    neither.
     """
 
     path: str
@@ -183,20 +175,19 @@ class Question(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the question in the OpenAPI document."""
+        """Its name in the OpenAPI document."""
         return re.sub(r"/\{\w+\}", "", self.path).replace("/", "-")
 
     @property
     def summary(self) -> str:
-        """The first line of the description, without a period."""
+        """Its one-line description."""
         return self.description.partition("\n")[0].rstrip(".")
 
     def ask(self, sources: Any, asked: Values, **path: str) -> Any:
         """Answer the question.
 
-        asked: query parameters by HTTP name. path: values of the variables in the route's path. The query parameter
-        `code` contains a key and is ignored here. Raises WrongQuestion for missing, unknown or invalid parameters, and
-        NotKnown for unknown names.
+        path: the variable part of the route's address. The query parameter `code` contains a key and is ignored here.
+        Raises WrongQuestion for missing, unknown or invalid parameters, and NotKnown for unknown names.
         """
         accepted = [each.name for each in self.parameters if each.place == "query"]
         for name in asked:
@@ -204,11 +195,9 @@ class Question(NamedTuple):
                 takes = f"It takes {', '.join(accepted)}." if accepted else "It takes no parameters."
                 raise WrongQuestion(f"{self.name} does not take the parameter {name[:40]!r}. {takes}")
         given = {**asked, **path}
-        found = self.run(sources, {each.key: each.parse(given.get(each.name)) for each in self.parameters})
-        if isinstance(found, AnswerStruct) and may_contain_datasets(type(found)):
-            set_display_names(
-                found, sources.open_views.query_current_index(lambda live, rules: live.display_names(rules.names).of)
-            )
+        found = self.run(sources, {each.key: each.read(given.get(each.name)) for each in self.parameters})
+        if isinstance(found, AnswerStruct) and names_datasets(type(found)):
+            display_datasets(found, sources.open_views.now(lambda live, rules: live.display_names(rules.names).of))
         return found
 
 
@@ -219,9 +208,9 @@ def question(
     """Declare a function as a question.
 
     The first parameter is the data source. The other parameters are keyword-only and either `Annotated` with `Help`, or
-    of a type that a `parameter_group` function returns. The docstring is the description, and the return type is the
-    answer, unless `answer` is set. called: the name of the command and of the tool for agents. The default is the path;
-    None declares a question for HTTP only.
+    of a type that a `composed` function returns. The docstring is the description, and the return type is the answer,
+    unless `answer` is set.
+    called: the name of its command and of its tool for agents; by default its path, None for HTTP only.
     """
 
     def declare(function: _F) -> Question:
@@ -245,36 +234,36 @@ def question(
 
 
 def questions_in(module: Mapping[str, Any]) -> tuple[Question, ...]:
-    """Return the questions that a module declares, in order. module: the members of the module, from `vars`."""
+    """Return the questions that a module declares, in order. module: its names, from `vars`."""
     return tuple(each for each in module.values() if isinstance(each, Question))
 
 
 _COMPOSED: dict[Any, tuple[Callable[..., Any], tuple[Parameter, ...]]] = {}
 
 
-def parameter_group(make: _F) -> _F:
+def composed(make: _F) -> _F:
     """Register a function or named tuple whose parameters questions can include as a group."""
     keys = inspect.signature(make).parameters
-    _COMPOSED[_type_made_by(make)] = make, tuple(_read_parameters(make, key, "") for key in keys)
+    _COMPOSED[_made_by(make)] = make, tuple(_read_parameters(make, key, "") for key in keys)
     return make
 
 
-def call_with_notebook_values(make: Callable[..., _T], values: Mapping[str, Any]) -> _T:
-    """Call a `parameter_group` function with values from a notebook, by their notebook names.
+def read_given(make: Callable[..., _T], given: Mapping[str, Any]) -> _T:
+    """Call a `composed` function with values from a notebook, by their notebook names.
 
     Raises WrongQuestion as a question does. None and empty texts count as missing.
     """
-    accepted = {each.called: each for each in _COMPOSED[_type_made_by(make)][1]}
-    for name in values.keys() - accepted.keys():
+    accepted = {each.called: each for each in _COMPOSED[_made_by(make)][1]}
+    for name in given.keys() - accepted.keys():
         raise WrongQuestion(f"There is no parameter {name[:40]!r}. The parameters are {', '.join(accepted)}.")
-    return make(**{each.key: each.parse(_to_query_text(values.get(name))) for name, each in accepted.items()})
+    return make(**{each.key: each.read(_as_sent(given.get(name))) for name, each in accepted.items()})
 
 
-def _type_made_by(make: Callable[..., Any]) -> Any:
+def _made_by(make: Callable[..., Any]) -> Any:
     return make if isinstance(make, type) else get_type_hints(make)["return"]
 
 
-def _to_query_text(value: Any) -> str | None:
+def _as_sent(value: Any) -> str | None:
     if isinstance(value, datetime):
         return value.isoformat()
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
@@ -284,23 +273,20 @@ def _read_parameters(function: Callable[..., Any], key: str, path: str) -> Param
     hint = get_type_hints(function, include_extras=True)[key]
     default = inspect.signature(function).parameters[key].default
     place = "path" if f"{{{key}}}" in path else "query"
-    return _parameter_from_hint(hint, key, default)._replace(place=place)
+    return _parameter(hint, key, default)._replace(place=place)
 
 
-def parse_as(hint: Any, name: str, value: str | int | None) -> Any:
-    """Parse a value as a parameter of a declared type. Returns None if it is missing.
-
-    Raises WrongQuestion if it is not valid.
-    """
-    return _parameter_from_hint(hint, name, None).parse(_to_query_text(value))
+def read_as(declared: Any, name: str, value: str | int | None) -> Any:
+    """Parse a value as a parameter of a declared type, None if it is missing. Raises WrongQuestion."""
+    return _parameter(declared, name, None).read(_as_sent(value))
 
 
-def _parameter_from_hint(hint: Any, key: str, default: Any) -> Parameter:
+def _parameter(hint: Any, key: str, default: Any) -> Parameter:
     if get_origin(hint) is not Annotated:
         hint = next((each for each in get_args(hint) if get_origin(each) is Annotated), None)
     if hint is None:
         raise TypeError(
-            f"The parameter {key!r} is neither `Annotated` with `Help` nor of a type of a `parameter_group` function."
+            f"The parameter {key!r} is neither `Annotated` with `Help` nor of a type of a `composed` function."
         )
     kind, help_text = get_args(hint)
     if NoneType in get_args(kind):

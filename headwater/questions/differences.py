@@ -4,20 +4,16 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from headwater.common.paging import ListPage, RowOrder
-from headwater.lineage.edges.schema_columns import parent_keys
+from headwater.lineage.edges.schema_columns import parents
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.questions.answer_types.common import Column, Job
-from headwater.questions.answer_types.lineage import Diff, DiffItem
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.answer_parts import Column, Job
+from headwater.questions.answers.lineage_answers import Diff, DiffItem
 
 
 class NamedEdge(NamedTuple):
-    """An edge by names.
-
-    source, column: the source dataset and its column. output, target: the output dataset and its column. Both columns
-    are None for an edge between tables without column lineage.
-    """
+    """An edge by names. `column` and `target` are None between tables without column lineage."""
 
     source: Name
     column: str | None
@@ -27,63 +23,59 @@ class NamedEdge(NamedTuple):
 
 
 class EdgeJob(NamedTuple):
-    """A job that makes an edge. masked: whether the job masks the values."""
+    """A job that makes an edge. masked: no job makes the edge without a mask."""
 
     job: Name
     masked: bool
 
 
 def named_edges(snapshot: Snapshot, counted: CountedEdges) -> dict[NamedEdge, EdgeJob]:
-    """Return every edge that counts, each with one job that makes it.
-
-    If several jobs make an edge, a job that does not mask is preferred, then the first by name.
-    """
+    """Return every edge that counts with the first job that makes it. Jobs that do not mask come first."""
     found: dict[NamedEdge, EdgeJob] = {}
-    for edge, edge_job in _edges_without_masks(snapshot, counted):
+    for edge, edge_job in _plain_edges(snapshot, counted):
         known = found.get(edge)
         if known is None or (edge_job.masked, edge_job.job) < (known.masked, known.job):
             found[edge] = edge_job
     return found
 
 
-def _edges_without_masks(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[NamedEdge, EdgeJob]]:
+def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[NamedEdge, EdgeJob]]:
     graph = snapshot.graph
-    existing = {name for name in graph.generations if counted.shows_dropped or snapshot.exists(name)}
+    existing = {name for name in graph.generations if counted.shows_gone or snapshot.stands(name)}
     for number, (job_output, lineage) in graph.sets.items():
         if not counted.says(number) or lineage.output is None or graph.dataset(lineage.output) in counted.hidden:
             continue
         output = lineage.output.plain
         for edge in lineage.edges:
             if edge.source.plain in existing and _has_column(snapshot, edge.source, edge.column):
-                targets = lineage.dataset_wide_targets if edge.target is None else (edge.target,)
+                targets = lineage.columns if edge.target is None else (edge.target,)
                 for target in targets:
-                    found = NamedEdge(edge.source.plain, edge.column, output, target, edge.transformation.is_direct)
-                    yield found, EdgeJob(job_output.job, edge.transformation.is_masked)
-        for source in () if lineage.has_column_lineage else {name.plain for name in lineage.source_datasets} & existing:
+                    found = NamedEdge(edge.source.plain, edge.column, output, target, edge.transformation.direct)
+                    yield found, EdgeJob(job_output.job, edge.transformation.masked)
+        for source in () if lineage.carries else {name.plain for name in lineage.tables} & existing:
             yield NamedEdge(source, None, output, None, True), EdgeJob(job_output.job, False)
 
 
 def _has_column(snapshot: Snapshot, source: Name, key: str) -> bool:
     """Return whether a dataset still has a column that was read in one of its generations.
 
-    Edges of readers stay after the dataset was recreated. But a column that the newest schema lacks feeds nothing.
+    A reader outlives the generation that it read, but a column that is missing in the newest schema feeds nothing.
     """
     newest = snapshot.naming.generations.newest(source)
     columns = snapshot.columns(newest)
     if source == newest or not columns.names:
         return True
     own = columns.key(key)
-    return any(each in columns.by_key for each in (own, *parent_keys(own, columns.top_level)))
+    return any(each in columns.by_key for each in (own, *parents(own, columns.top_level)))
 
 
-def edge_differences(
+def difference(
     before: tuple[Snapshot, CountedEdges], after: tuple[Snapshot, CountedEdges], *, page: ListPage,
     only: str | None = None,
 ) -> Diff:  # fmt: skip
     """Answer which edges were added, which were removed (lost lineage), and which started or stopped masking.
 
-    only: list only `added`, `removed` or `changed` edges. An edge between tables that is replaced by edges between
-    columns does not count as removed.
+    only: list only one of these kinds. If column edges replace an edge between tables, the latter is not lost.
     """
     old, new = named_edges(*before), named_edges(*after)
     changed = [edge for edge in old.keys() & new.keys() if old[edge].masked != new[edge].masked]
@@ -94,13 +86,13 @@ def edge_differences(
     items += [("changed", edge, new[edge], after[0]) for edge in changed]
     result = _ORDER.page((item for item in items if only in (None, item[0])), page)
     added = len(items) - len(removed) - len(changed)
-    return Diff(added, len(removed), len(changed), [_to_diff_item(*item) for item in result.rows], **result.info)
+    return Diff(added, len(removed), len(changed), [_item(*item) for item in result.rows], **result.info)
 
 
 _Change = tuple[Literal["added", "removed", "changed"], NamedEdge, EdgeJob, Snapshot]
 
 
-def _sort_key(item: _Change) -> tuple[str | int | None, ...]:
+def _place(item: _Change) -> tuple[str | int | None, ...]:
     edge = item[1]
     return (*edge.output.parts, edge.target, *edge.source.parts, edge.column, item[0], int(edge.direct))
 
@@ -113,24 +105,24 @@ _ORDER = RowOrder[_Change](
         "type": lambda item: "DIRECT" if item[1].direct else "INDIRECT", "job": lambda item: item[2].job.name,
     },
     "to_namespace",
-    _sort_key,
+    _place,
     ties=8,
     texts=lambda item: (*item[1].output.parts, item[1].target, *item[1].source.parts, item[1].column, item[2].job.name),
 )  # fmt: skip
 
 
-def _to_diff_item(
+def _item(
     change: Literal["added", "removed", "changed"], edge: NamedEdge, edge_job: EdgeJob, snapshot: Snapshot
 ) -> DiffItem:
     return DiffItem(
         change,
-        Column(*edge.source.parts, _column_spelling(snapshot, edge.source, edge.column)),
-        Column(*edge.output.parts, _column_spelling(snapshot, edge.output, edge.target)),
+        Column(*edge.source.parts, _shown(snapshot, edge.source, edge.column)),
+        Column(*edge.output.parts, _shown(snapshot, edge.output, edge.target)),
         "DIRECT" if edge.direct else "INDIRECT",
         edge_job.masked,
         Job(*snapshot.job(edge_job.job).parts),
     )
 
 
-def _column_spelling(snapshot: Snapshot, dataset: Name, key: str | None) -> str | None:
-    return None if key is None else snapshot.shown_columns(dataset).displayed_spelling(key)
+def _shown(snapshot: Snapshot, dataset: Name, key: str | None) -> str | None:
+    return None if key is None else snapshot.shown_columns(dataset).shown(key)

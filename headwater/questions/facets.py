@@ -6,39 +6,37 @@ from typing import Any
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
-from headwater.events.times import iso_time
+from headwater.events.times import iso
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.event_bodies import StoredBody, events_with_member, newest_event_with_member
+from headwater.lake.event_bodies import StoredBody, events_with_member, newest_of_run
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.jobs import run_id_of
-from headwater.lineage.runs.sent_facets import SentFacet, parse_stored_event, sent_facets
-from headwater.questions.answer_types.lists import FacetItem, Facets
+from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_facets
+from headwater.questions.answers.list_answers import FacetItem, Facets
 
 MAX_EVENTS = 5_000
 """Maximum number of events with the facet that are read, newest first. Beyond this limit, the answer is `truncated`."""
 
 
 def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, page: ListPage) -> Facets:
-    """Answer the newest value of a facet for each entity (rule 1), newest first, without deleted values.
+    """Answer the newest value of a facet for each entity (rule 1), newest first, without deleted ones.
 
-    names: rules for canonical names. entity: `run`, `job` or `dataset`. name: name of the facet, such as `ownership`.
-    For datasets, this includes input and output facets, such as `subset`.
+    names: rules for canonical names. entity: run, job or dataset. name: of the facet, such as `ownership`. For
+    datasets, this includes input and output facets, such as `subset`.
     """
     if not bronze.exists():
         return Facets([], totalCount=0, truncated=False, next=None)
     events = events_with_member(bronze, name, MAX_EVENTS)
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
-        for sent in sent_facets(
-            event_id, received_us, parse_stored_event(body), names.in_event, names.job, has_run_specific_facets=True
-        ):
+        for sent in sent_facets(event_id, received_us, read_stored(body), names.in_event, names.job, of_runs=True):
             known = newest.get(sent.name)
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
                 newest[sent.name] = sent
     result = _ORDER.page((sent for sent in newest.values() if not sent.is_deleted), page)
     result = result._replace(is_partial=len(events) == MAX_EVENTS)
-    return Facets([_to_facet_item(sent) for sent in result.rows], **result.info)
+    return Facets([_item(sent) for sent in result.rows], **result.info)
 
 
 _ORDER = RowOrder[SentFacet](
@@ -54,27 +52,24 @@ _ORDER = RowOrder[SentFacet](
 )  # fmt: skip
 
 
-def _to_facet_item(sent: SentFacet) -> FacetItem:
+def _item(sent: SentFacet) -> FacetItem:
     shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name.shown
-    return FacetItem(**shown, eventTime=iso_time(sent.time_us), facet=decode(bytes(sent.value)))
+    return FacetItem(**shown, eventTime=iso(sent.time_us), facet=decode(bytes(sent.value)))
 
 
 def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
-    """Return the SQL that a run reported; None if the run reported no SQL."""
+    """Return the SQL that a run reported, None if it reported none."""
     if not bronze.exists():
         return None
-    body = newest_event_with_member(bronze, run_id, "sql")
+    body = newest_of_run(bronze, run_id, "sql")
     return text_at(decode(body.encode()), "job", "facets", "sql", "query") if body else None
 
 
 def merge_facets(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
-    """Return the newest value of each facet of a run or job, by facet name, without deleted facets.
-
-    events: all events of the run or job. entity: `run` or `job`.
-    """
+    """Return the newest value of each facet of a run or job over its events, without deleted ones."""
     newest: dict[str, SentFacet] = {}
     for event in events:
-        for sent in sent_facets(event.event_id, event.received_us, parse_stored_event(event.body), lambda *_: Name):
+        for sent in sent_facets(event.event_id, event.received_us, read_stored(event.body), lambda *_: Name):
             known = newest.get(sent.facet)
             if sent.entity == entity and (known is None or known.order < sent.order):
                 newest[sent.facet] = sent

@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from headwater.events.times import iso_time
-from headwater.index.reading.change_history import entities_changed_since
+from headwater.events.times import iso
+from headwater.index.reading.change_history import changed_since
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.write_times import NewestRun, TimedWrite, WriteTimes
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import MAX_TIME_US
-from headwater.lineage.rules.user_rules import is_never_hidden
+from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.questions.answer_types.common import Dataset, Job
-from headwater.questions.answer_types.health import HealthItem, HealthRun, NotRefreshed, Status
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.health_answers import HealthItem, HealthRun, NotRefreshed, Status
 from headwater.questions.neighbourhood import TableLinks
 from headwater.questions.rhythm import Punctuality, punctuality, write_times
 
@@ -28,10 +28,9 @@ _NEVER = Punctuality("unknown", "no run is known to have completed")
 
 
 class HealthState(NamedTuple):
-    """The health of a dataset or job itself, without upstream problems.
+    """The health of a dataset or job itself. since_us: start of its problem; datasets downstream need a later write.
 
-    success: the newest completed write. run: the newest or failed run. since_us: start of the problem, or None;
-    datasets downstream are stale until a later write. until_us: until when the state is valid if no event arrives.
+    until_us: end of validity if no event arrives.
     """
 
     status: Status
@@ -40,7 +39,7 @@ class HealthState(NamedTuple):
     run: NewestRun | None = None
     punctuality: Punctuality = _NO_RHYTHM
     since_us: int | None = None
-    until_us: int = MAX_TIME_US
+    until_us: int = EVER_US
 
     @property
     def is_healthy(self) -> bool:
@@ -52,40 +51,38 @@ class HealthReader:
     """Reads health at one moment. Create one for each answer."""
 
     def __init__(self, live: LiveGraph, counted: CountedEdges, now_us: int):
-        """live: the caller locks it to one generation while the reader is in use. now_us: the moment (us)."""
+        """live: locked to one generation while the reader is in use."""
         self.times = WriteTimes(live, now_us)
         self._live, self._counted, self.now_us = live, counted, now_us
-        self._links = TableLinks(live, counted, is_never_hidden)
+        self._links = TableLinks(live, counted, nothing_hidden)
         self._runs: dict[int, NewestRun | None] = {}
         self._datasets: dict[Name, HealthState] = {}
 
-    def dataset_health(self, dataset: Name) -> HealthState:
+    def of_dataset(self, dataset: Name) -> HealthState:
         """Return the health of a dataset itself, from its newest writes and their jobs."""
         found = self._datasets.get(dataset)
         if found is None:
-            found = self._datasets[dataset] = self._read_dataset_health(dataset)
+            found = self._datasets[dataset] = self._dataset(dataset)
         return found
 
-    def _read_dataset_health(self, dataset: Name) -> HealthState:
-        if not self._live.exists(dataset):
+    def _dataset(self, dataset: Name) -> HealthState:
+        if not self._live.stands(dataset):
             return HealthState("unknown", "it was dropped")
-        outputs = self.times.job_outputs_of(dataset)
-        writes = self.times.newest_writes(outputs)
+        outputs = self.times.outputs(dataset)
+        writes = self.times.of_outputs(outputs)
         if not writes:
             return HealthState("unknown", _NO_RHYTHM.reason)
         runs = [run for job in {write.job for write in writes} if (run := self.newest_run(job))]
-        return self._health_from_writes(
-            writes, runs, lambda: self.times.first_write_us(outputs), lambda at: self.times.last_write_us(outputs, at)
-        )
+        return self._health(writes, runs, lambda: self.times.first(outputs), lambda at: self.times.last(outputs, at))
 
-    def health_of_never_written(self, dataset: Name) -> tuple[HealthState, list[NewestRun]] | None:
-        """Return (health, runs that tried to write, newest first) of a dataset that was never written.
+    def never_written(self, dataset: Name) -> tuple[HealthState, list[NewestRun]] | None:
+        """Return the health of a dataset that no run has written, and the runs that tried, newest first.
 
-        Returns None if a run has completed a write, or if no run is known to have tried.
+        None if a run has completed a write, or if no run is known to have tried.
         """
-        if not self._live.exists(dataset) or self.dataset_health(dataset).success is not None:
+        if not self._live.stands(dataset) or self.of_dataset(dataset).success is not None:
             return None
-        runs = self.times.newest_attempts(dataset)
+        runs = self.times.attempts(dataset)
         if not runs or any(run.state == "COMPLETE" for run in runs):
             return None
         newest, has_failed = runs[0], any(run.state in ("FAIL", "ABORT") for run in runs)
@@ -96,12 +93,12 @@ class HealthReader:
         reason = f"{reason}, the newest is {newest.state}"
         return HealthState("failed" if has_failed else "unknown", reason, None, newest, since_us=since_us), runs
 
-    def job_health(self, job: int) -> HealthState:
+    def of_job(self, job: int) -> HealthState:
         """Return the health of a job, by the number of its key."""
         run = self.newest_run(job)
-        return self._health_from_writes(
-            self.times.newest_completed_runs(job), [run] if run else [], lambda: self.times.first_event_us(job),
-            lambda at: next((write.time_us for write in self.times.newest_completed_runs(job, at)), None),
+        return self._health(
+            self.times.completed(job), [run] if run else [], lambda: self.times.first_event_us(job),
+            lambda at: next((write.time_us for write in self.times.completed(job, at)), None),
         )  # fmt: skip
 
     def newest_run(self, job: int) -> NewestRun | None:
@@ -110,22 +107,22 @@ class HealthReader:
             self._runs[job] = self.times.newest_run(job)
         return self._runs[job]
 
-    def _health_from_writes(
-        self, writes: list[TimedWrite], runs: list[NewestRun], first_write_us: Callable[[], int | None],
-        last_write_us: Callable[[int], int | None],
+    def _health(
+        self, writes: list[TimedWrite], runs: list[NewestRun], first: Callable[[], int | None],
+        last: Callable[[int], int | None],
     ) -> HealthState:  # fmt: skip
-        def silence_at_us(at_us: int) -> int | None:
-            before = last_write_us(at_us)
+        def silence(at_us: int) -> int | None:
+            before = last(at_us)
             return None if before is None else at_us - before
 
         success = writes[0] if writes else None
         newest = max(runs, key=lambda run: run.time_us, default=None)
         times = write_times(writes)
-        found = punctuality(times, self.now_us, first_write_us() or times[0], silence_at_us) if times else _NEVER
+        found = punctuality(times, self.now_us, first() or times[0], silence) if times else _NEVER
         failed = [
             run
             for run in runs
-            if run.has_failed and (run.state != "LOST" if success is None else run.time_us > success.time_us)
+            if run.failed and (run.state != "LOST" if success is None else run.time_us > success.time_us)
         ]
         if failed:
             last_failed = max(failed, key=lambda run: run.time_us)
@@ -135,24 +132,21 @@ class HealthReader:
             under_way = ", a run is in progress" if newest and newest.state == "RUNNING" else ""
             return HealthState("late", found.reason + under_way, success, newest, found, found.due_us, self.now_us)
         verdict: Status = "ok" if found.verdict == "on time" else "unknown"
-        return HealthState(verdict, found.reason, success, newest, found, until_us=self._valid_until_us(found, runs))
+        return HealthState(verdict, found.reason, success, newest, found, until_us=self._until(found, runs))
 
-    def _valid_until_us(self, punctuality: Punctuality, runs: list[NewestRun]) -> int:
+    def _until(self, found: Punctuality, runs: list[NewestRun]) -> int:
         """Return until when a healthy state is valid: until the next write is due, or a running run counts as lost."""
         lost = (run.time_us + LOST_AFTER_US for run in runs if run.state == "RUNNING")
-        until_us = min((each for each in lost if each >= self.now_us), default=MAX_TIME_US)
-        if punctuality.verdict == "on time" and punctuality.rhythm and punctuality.due_us is not None:
-            expected_us = punctuality.due_us + punctuality.rhythm.grace_us
+        until_us = min((each for each in lost if each >= self.now_us), default=EVER_US)
+        if found.verdict == "on time" and found.rhythm and found.due_us is not None:
+            expected_us = found.due_us + found.rhythm.grace_us
             return min(until_us, expected_us) if expected_us >= self.now_us else self.now_us
         return until_us
 
-    def connected_datasets(
-        self, dataset: Name, *, forward: bool, seen: set[int] | None = None
-    ) -> Iterator[tuple[Name, int]]:
+    def around(self, dataset: Name, *, forward: bool, seen: set[int] | None = None) -> Iterator[tuple[Name, int]]:
         """Yield the datasets downstream or upstream with their distance, nearest first.
 
-        forward: whether to yield datasets downstream. seen: numbers of datasets to skip; visited datasets are added. If
-        `seen` is None, at most `MAX_DATASETS` are visited.
+        seen: numbers of datasets to skip, extended by this call. Without it, at most `MAX_DATASETS` are visited.
         """
         start = self._counted.lifetimes.newest_with_lineage(dataset)
         most = MAX_DATASETS if seen is None else None
@@ -168,35 +162,35 @@ class HealthReader:
                     todo.append((each, far + 1))
                     yield self._live.graph.names[each].plain, far + 1
 
-    def upstream_problems(self, dataset: Name) -> list[Name]:
-        """Return upstream datasets with a problem that started after the dataset was last written, nearest first."""
-        success = self.dataset_health(dataset).success
+    def waits_for(self, dataset: Name) -> list[Name]:
+        """Return the upstream datasets whose problems started after the dataset was last written, nearest first."""
+        success = self.of_dataset(dataset).success
         if success is None:
             return []
         return [
             name
-            for name, _ in self.connected_datasets(dataset, forward=False)
-            if (since := self.dataset_health(name).since_us) is not None and since > success.time_us
+            for name, _ in self.around(dataset, forward=False)
+            if (since := self.of_dataset(name).since_us) is not None and since > success.time_us
         ][:_MAX_NAMED]
 
-    def downstream_not_refreshed(self, dataset: Name, since_us: int) -> Iterator[NotRefreshed]:
+    def not_refreshed(self, dataset: Name, since_us: int) -> Iterator[NotRefreshed]:
         """Yield the datasets downstream that were not written since a moment."""
-        for name, far in self.connected_datasets(dataset, forward=True):
-            last = self.times.last_write_us(self.times.job_outputs_of(name), self.now_us)
+        for name, far in self.around(dataset, forward=True):
+            last = self.times.last(self.times.outputs(name), self.now_us)
             if last is not None and last <= since_us:
-                yield NotRefreshed(*name.parts, far, iso_time(last), False)
+                yield NotRefreshed(*name.parts, far, iso(last), False)
 
-    def dataset_health_item(self, dataset: Name) -> HealthItem:
+    def shown_dataset(self, dataset: Name) -> HealthItem:
         """Return the health item of a dataset, including upstream problems."""
-        state = self.dataset_health(dataset)
-        return self.health_item("dataset", dataset, state, self.upstream_problems(dataset) if state.is_healthy else [])
+        state = self.of_dataset(dataset)
+        return self.shown("dataset", dataset, state, self.waits_for(dataset) if state.is_healthy else [])
 
-    def health_item(
+    def shown(
         self, kind: str, name: Name, state: HealthState, waits_for: Sequence[Name], failed_with: Sequence[Name] = ()
     ) -> HealthItem:
         """Return a health item. The reason starts with the error of the failed run."""
         status, reason, found = state.status, state.reason, state.punctuality
-        run = self.health_run(state.run) if state.run else None
+        run = self.shown_run(state.run) if state.run else None
         if status == "failed" and run and run.error:
             reason = f"{run.error}; {reason}"
         if waits_for:
@@ -204,35 +198,31 @@ class HealthReader:
             status, reason = "stale", f"not written since {names} failed or became late; {reason}"
         return HealthItem(
             "job" if kind == "job" else "dataset", *name.parts, status, reason,
-            iso_time(state.success.time_us) if state.success else None,
+            iso(state.success.time_us) if state.success else None,
             self.times.run_key(state.success.run) if state.success else None,
             run,
-            found.rhythm.usual_us / _SECOND if found.rhythm else None, iso_time(found.due_us),
+            found.rhythm.usual_us / _SECOND if found.rhythm else None, iso(found.due_us),
             found.late_us / _SECOND if found.late_us is not None else None,
             [Dataset(*each.parts) for each in waits_for],
             [Job(*each.parts) for each in failed_with], None, None,
         )  # fmt: skip
 
-    def health_run(self, run: NewestRun) -> HealthRun:
+    def shown_run(self, run: NewestRun) -> HealthRun:
         """Return a run for answers, with its error if it failed."""
         job = self._live.job(self._live.names.name(run.job))
-        error = self.times.run_error(run.run) if run.has_failed else None
-        return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso_time(run.time_us), error)
+        error = self.times.error(run.run) if run.failed else None
+        return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso(run.time_us), error)
 
 
 _MAX_SKEW_US = 60_000_000
-"""Maximum time difference (us) of concurrent requests that share the cache.
+"""Maximum distance of concurrent requests that use the same moment.
 
 A request for an earlier moment clears the cache.
 """
 
 
 class CachedHealth(NamedTuple):
-    """A cached health state.
-
-    until_us: until when the state is valid. success_us: time of the newest completed write, or None. problem: the
-    complete state if there is a problem, else None.
-    """
+    """A cached health state with its expiry. problem: the complete state if there is a problem, else None."""
 
     until_us: int
     success_us: int | None
@@ -240,7 +230,7 @@ class CachedHealth(NamedTuple):
 
 
 class HealthCache:
-    """The cached health of all written datasets (by name) and all jobs (by number of the job key) of one index file."""
+    """The cached health of all written datasets and of all jobs, by the number of their keys, for one index file."""
 
     def __init__(self) -> None:
         self.datasets: dict[Name, CachedHealth] = {}
@@ -250,53 +240,51 @@ class HealthCache:
         self._generation = 0
         self._now_us = self._ahead_us = 0
 
-    def answer_time_us(self, now_us: int) -> int:
-        """Return the moment (us) for which a request is answered: the latest `now_us` of recent requests."""
+    def moment(self, now_us: int) -> int:
+        """Return the moment at which a request is answered."""
         if now_us < self._now_us - _MAX_SKEW_US:
             self._now_us = self._generation = 0
         self._now_us = max(self._now_us, now_us)
         return self._now_us
 
-    def check_due_items(self, live: LiveGraph, reader: HealthReader, max_checks: int) -> bool:
-        """Check up to `max_checks` datasets and as many jobs. Return whether the whole cache is up to date.
+    def update(self, live: LiveGraph, reader: HealthReader, most: int) -> bool:
+        """Check up to `most` items; return whether all items are up to date.
 
-        live: the caller locks it to the generation of the reader.
+        live: locked to the generation of the reader.
         """
         self._schedule_by_events(live, reader)
         self._schedule_by_time(reader)
-        for name in list(islice(self._due_datasets, max_checks)):
-            self._check_dataset(name, reader)
+        for name in list(islice(self._due_datasets, most)):
+            self._check(name, reader)
             self._due_datasets.discard(name)
-        for job in list(islice(self._due_jobs, max_checks)):
-            self.jobs[job] = _to_cached_health(reader.job_health(job))
+        for job in list(islice(self._due_jobs, most)):
+            self.jobs[job] = _cached(reader.of_job(job))
             self._due_jobs.discard(job)
         return not (self._due_datasets or self._due_jobs)
 
-    def _check_dataset(self, name: Name, reader: HealthReader) -> None:
-        if reader.times.job_outputs_of(name):
-            self.datasets[name] = _to_cached_health(reader.dataset_health(name))
+    def _check(self, name: Name, reader: HealthReader) -> None:
+        if reader.times.outputs(name):
+            self.datasets[name] = _cached(reader.of_dataset(name))
         else:
             self.datasets.pop(name, None)
 
     def _schedule_by_events(self, live: LiveGraph, reader: HealthReader) -> None:
         """Schedule checks for items with new events, or for all items if any may have changed.
 
-        All items may have changed if the time of an event that was in the future has passed.
+        All items may have changed when a time in the future of an event has come.
         """
-        touched = entities_changed_since(live, self._generation) if self._ahead_us > reader.now_us else None
+        touched = changed_since(live, self._generation) if self._ahead_us > reader.now_us else None
         if touched is None:
             self.datasets.clear()
             self.jobs.clear()
-            self._due_datasets = {live.names.name(number).plain for number in reader.times.job_outputs_by_dataset()}
-            self._due_jobs = set(reader.times.job_key_numbers())
+            self._due_datasets = {live.names.name(number).plain for number in reader.times.all_outputs()}
+            self._due_jobs = set(reader.times.jobs())
         else:
-            for number in touched.dataset_numbers:
+            for number in touched.datasets:
                 name = live.names.name(number)
                 self._due_datasets |= {name.plain, live.resolve(name)}
-            self._due_datasets.update(
-                name.plain for job in touched.job_key_numbers for name in reader.times.datasets_written_by_job(job)
-            )
-            self._due_jobs |= touched.job_key_numbers & reader.times.jobs_with_runs(touched.job_key_numbers)
+            self._due_datasets.update(name.plain for job in touched.jobs for name in reader.times.outputs_of_job(job))
+            self._due_jobs |= touched.jobs & reader.times.with_runs(touched.jobs)
         self._generation, self._ahead_us = live.generation, reader.times.next_run_us()
 
     def _schedule_by_time(self, reader: HealthReader) -> None:
@@ -305,7 +293,7 @@ class HealthCache:
         self._due_jobs.update(job for job, each in self.jobs.items() if each.until_us < now_us)
 
 
-def _to_cached_health(state: HealthState) -> CachedHealth:
+def _cached(state: HealthState) -> CachedHealth:
     return CachedHealth(
         state.until_us, state.success.time_us if state.success else None, None if state.is_healthy else state
     )

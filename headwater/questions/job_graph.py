@@ -8,22 +8,20 @@ from typing import Any, NamedTuple
 from headwater.common.errors import NotKnown
 from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.jobs import Ancestor, FoldJob, JobLevel, job_key
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.questions.answer_types.common import Dataset
-from headwater.questions.answer_types.graphs import ControlFlow, DataFlow, DataHub, JobGraph, JobNode
+from headwater.lineage.runs.job_hierarchy import Ancestor, Fold, Granularity
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.answer_parts import Dataset
+from headwater.questions.answers.picture_answers import ControlFlow, DataFlow, DataHub, JobGraph, JobNode
 from headwater.questions.subjects import find_job
 
 _MAX_NAMED = 5
 _MAX_JOBS = 5_000
-"""Maximum number of jobs for which dependencies are read."""
+"""Maximum number of jobs whose dependencies are read."""
 
 _PAIRS = 10
-"""A dataset is a hub if it has more pairs of writer and reader than this number times its jobs.
-
-So the number of flows grows only linearly with the number of jobs.
-"""
+"""A dataset with more writer-reader pairs than this number times its jobs is a hub, so that answers stay linear."""
 
 Pair = tuple[Name, Name]
 
@@ -38,26 +36,20 @@ class Dependency(NamedTuple):
 
 
 class JobContext(NamedTuple):
-    """Facts about jobs.
+    """Facts about jobs: how they fold, their ancestors and dependencies.
 
-    orchestrated: tasks and DAGs, including tasks and DAGs without datasets. fold: maps a job to the job that represents
-    it. ancestors: returns the ancestors of a job. dependencies: returns the dependencies of a job. named: returns the
-    jobs with a name in a namespace; None means any namespace.
+    orchestrated: tasks and DAGs, also those without datasets. named: returns jobs by namespace (or any) and name.
     """
 
     orchestrated: Iterable[Name]
-    fold: FoldJob
+    fold: Fold
     ancestors: Callable[[Name], list[Ancestor]]
     dependencies: Callable[[Name], Iterable[Dependency]]
     named: Callable[[str | None, str], Iterable[Name]]
 
 
 class JobBounds(NamedTuple):
-    """Bounds of a job graph.
-
-    job: (namespace, name) of the central job, or None for all jobs. up, down: maximum distances from the central job.
-    limit: maximum number of nodes.
-    """
+    """The central job (None: all jobs), the distances upstream and downstream, and the maximum number of nodes."""
 
     job: tuple[str | None, str] | None
     up: int
@@ -66,7 +58,7 @@ class JobBounds(NamedTuple):
 
 
 class _DatasetFlow(NamedTuple):
-    """Maps each dataset to the jobs that write and read it, and each job to the datasets that it writes and reads."""
+    """Which jobs write and read each dataset, and the datasets of each job."""
 
     writers: Mapping[Name, set[Name]]
     readers: Mapping[Name, set[Name]]
@@ -75,15 +67,17 @@ class _DatasetFlow(NamedTuple):
 
 
 def job_graph(
-    snapshot: Snapshot, counted: CountedEdges, known: JobContext, granularity: JobLevel, bounds: JobBounds
+    snapshot: Snapshot, counted: CountedEdges, known: JobContext, granularity: Granularity, bounds: JobBounds
 ) -> JobGraph:
     """Answer jobs with data flow and control flow between them.
 
-    If there are more jobs than the limit, connected jobs are returned. A cut by name would return jobs without flows.
+    If there are more jobs than the limit, connected jobs are returned, because a cut by name would leave jobs without
+    flows.
+
     Raises NotKnown for an unknown job, and WrongQuestion if several jobs match.
     """
     jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if group.has_job and counted.says(number)}
-    flow = _read_dataset_flow(snapshot, counted, known.fold)
+    flow = _data_flow(snapshot, counted, known.fold)
     control, cut = _control_flow(known, (job for job in jobs if len(known.ancestors(job)) == 1))
     level_of = {
         each.job: each.level
@@ -95,16 +89,16 @@ def job_graph(
     far: dict[Name, int] = {}
     start = None
     if bounds.job is not None:
-        start = known.fold(_find_job(snapshot, every | jobs, known, *bounds.job))
-        far = _distances_from_job(start, flow, control, bounds)
-    limited = islice(_in_display_order(far or every, flow, control, far), bounds.limit)
+        start = known.fold(_find(snapshot, every | jobs, known, *bounds.job))
+        far = _around(start, flow, control, bounds)
+    limited = islice(_connected_first(far or every, flow, control, far), bounds.limit)
     shown = sorted(limited, key=lambda job: (abs(far.get(job, 0)), -represents[job], job))
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
         JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), represents[job], far.get(job))
         for job in shown
     ]
-    flows, hubs = _data_flows_and_hubs(flow, place, start)
+    flows, hubs = _flows(flow, place, start)
     return JobGraph(
         granularity,
         nodes,
@@ -120,29 +114,25 @@ def job_graph(
     )
 
 
-def _in_display_order(
-    jobs: Iterable[Name], flow: _DatasetFlow, control: Iterable[Pair], distances: Mapping[Name, int]
+def _connected_first(
+    jobs: Iterable[Name], flow: _DatasetFlow, control: Iterable[Pair], far: Mapping[Name, int]
 ) -> Iterator[Name]:  # fmt: skip
-    """Yield jobs in the order in which the limit cuts them.
-
-    With a central job, the nearest jobs come first. Otherwise the job with the most flows comes first, followed by the
-    jobs that are connected with it.
-    """
+    """Yield jobs nearest first, or connected ones starting with the job that has the most flows."""
     neighbours: defaultdict[Name, set[Name]] = defaultdict(set)
     for predecessor, successor in control:
         neighbours[predecessor].add(successor)
         neighbours[successor].add(predecessor)
     sides = (flow.written, flow.readers), (flow.read, flow.writers)
 
-    def sort_key(job: Name) -> tuple[int, int, Name]:
+    def weight(job: Name) -> tuple[int, int, Name]:
         flows = sum(len(others.get(each, ())) for own, others in sides for each in own.get(job, ()))
-        return abs(distances.get(job, 0)), -flows - len(neighbours.get(job, ())), job
+        return abs(far.get(job, 0)), -flows - len(neighbours.get(job, ())), job
 
-    if distances:
-        yield from sorted(jobs, key=sort_key)
+    if far:
+        yield from sorted(jobs, key=weight)
         return
     seen, visited = set[Name](), (set[Name](), set[Name]())
-    for start in sorted(jobs, key=sort_key):
+    for start in sorted(jobs, key=weight):
         todo = deque([start])
         while todo:
             job = todo.popleft()
@@ -155,23 +145,17 @@ def _in_display_order(
                 fresh = own.get(job, set()) - gone
                 gone.update(fresh)
                 found.update(*(others.get(dataset, ()) for dataset in fresh))
-            todo.extend(sorted(found - seen, key=sort_key))
+            todo.extend(sorted(found - seen, key=weight))
 
 
-def _data_flows_and_hubs(
-    flow: _DatasetFlow, position_of: Mapping[Name, int], central_job: Name | None
-) -> tuple[list[DataFlow], list[DataHub]]:
-    """Return (data flows between pairs of shown jobs, hubs).
-
-    A hub is a dataset with too many pairs of writer and reader.
-    """
+def _flows(flow: _DatasetFlow, place: Mapping[Name, int], asked: Name | None) -> tuple[list[DataFlow], list[DataHub]]:
+    """Return data flows between shown jobs as pairs, and datasets with too many pairs as hubs."""
     found: defaultdict[tuple[int, int], list[Name]] = defaultdict(list)
     hubs = []
-    middle = -1 if central_job is None else position_of.get(central_job, -1)
+    middle = -1 if asked is None else place.get(asked, -1)
     for dataset in sorted(flow.writers):
         writers, readers = (
-            sorted(position_of[job] for job in side.get(dataset, ()) if job in position_of)
-            for side in (flow.writers, flow.readers)
+            sorted(place[job] for job in side.get(dataset, ()) if job in place) for side in (flow.writers, flow.readers)
         )
         is_hub = len(writers) * len(readers) > _PAIRS * (len(writers) + len(readers))
         if is_hub:
@@ -187,16 +171,16 @@ def _data_flows_and_hubs(
     return flows, hubs
 
 
-def _find_job(snapshot: Snapshot, jobs: Iterable[Name], known: JobContext, namespace: str | None, name: str) -> Name:
-    every = [*jobs]
+def _find(snapshot: Snapshot, there: Iterable[Name], known: JobContext, namespace: str | None, name: str) -> Name:
+    every = [*there]
     try:
-        return find_job(snapshot, every, namespace, name, exact=True)
+        return find_job(snapshot, every, namespace, name, whole=True)
     except NotKnown:  # it may have run without reporting datasets
         others = [*known.named(namespace, name)]
         return find_job(snapshot, others or every, namespace, name)
 
 
-def _read_dataset_flow(snapshot: Snapshot, counted: CountedEdges, fold: FoldJob) -> _DatasetFlow:
+def _data_flow(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _DatasetFlow:
     found = _DatasetFlow(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
     for number, (group, lineage) in snapshot.graph.sets.items():
         if group.has_job and counted.says(number):
@@ -204,14 +188,14 @@ def _read_dataset_flow(snapshot: Snapshot, counted: CountedEdges, fold: FoldJob)
             if lineage.output is not None:
                 found.writers[lineage.output.plain].add(job)
                 found.written[job].add(lineage.output.plain)
-            for name in (*lineage.source_datasets, *lineage.other_inputs):
+            for name in (*lineage.tables, *lineage.also_read):
                 found.readers[name.plain].add(job)
                 found.read[job].add(name.plain)
     return found
 
 
 def _control_flow(known: JobContext, jobs: Iterable[Name]) -> tuple[dict[Pair, Dependency], bool]:
-    """Return (control flow by pair of jobs, whether the limit left out jobs)."""
+    """Return control flow by pairs of jobs, and whether the limit left out jobs."""
     dependencies: dict[Pair, Dependency] = {}
     asked = sorted({*known.orchestrated, *jobs})
     for job in asked[:_MAX_JOBS]:
@@ -222,8 +206,8 @@ def _control_flow(known: JobContext, jobs: Iterable[Name]) -> tuple[dict[Pair, D
     return dependencies, len(asked) > _MAX_JOBS
 
 
-def _distances_from_job(start: Name, flow: _DatasetFlow, control: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
-    """Map each job around a job to its distance. Distances upstream are negative."""
+def _around(start: Name, flow: _DatasetFlow, control: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
+    """Return the jobs around a job with their distance, negative upstream."""
     links: tuple[defaultdict[Name, set[Name]], ...] = (defaultdict(set), defaultdict(set))
     for predecessor, successor in control:
         links[0][successor].add(predecessor)
@@ -233,24 +217,20 @@ def _distances_from_job(start: Name, flow: _DatasetFlow, control: Iterable[Pair]
         (links[0], flow.read, flow.writers, bounds.up, -1),
         (links[1], flow.written, flow.readers, bounds.down, 1),
     ):
-        for job, far in _reachable_jobs(start, _JobSteps(neighbours, through, jobs), depth):
+        for job, far in _reached(start, _Steps(neighbours, through, jobs), depth):
             found.setdefault(job, sign * far)
     return found
 
 
-class _JobSteps(NamedTuple):
-    """Steps from a job in one direction.
-
-    neighbours: maps each job to the jobs next to it in the control flow. through: maps each job to its datasets on this
-    side. jobs: maps each dataset to the jobs at its other side.
-    """
+class _Steps(NamedTuple):
+    """Steps from a job: to dependent jobs, and through datasets to the jobs on their other side."""
 
     neighbours: Mapping[Name, set[Name]]
     through: Mapping[Name, set[Name]]
     jobs: Mapping[Name, set[Name]]
 
 
-def _reachable_jobs(start: Name, steps: _JobSteps, depth: int) -> Iterator[tuple[Name, int]]:
+def _reached(start: Name, steps: _Steps, depth: int) -> Iterator[tuple[Name, int]]:
     """Yield reachable jobs, nearest first. Each dataset is visited once."""
     todo, seen, visited = deque([(start, 0)]), {start}, set[Name]()
     while todo:
@@ -267,7 +247,7 @@ def _reachable_jobs(start: Name, steps: _JobSteps, depth: int) -> Iterator[tuple
 
 
 def dependencies_of(job: Name, facet: Any) -> Iterator[Dependency]:
-    """Yield the dependencies of a job. facet: the decoded facet with dependencies; it may have any structure."""
+    """Yield the dependencies of a job. facet: decoded, of any shape."""
     for side in ("upstream", "downstream"):
         listed = facet.get(side) if isinstance(facet, dict) else None
         for each in listed if isinstance(listed, list) else ():

@@ -19,8 +19,7 @@ _WORD = re.compile(r"(?:(last_green|run|deploy):(.+)|(deploy))", re.DOTALL)
 class Moment(NamedTuple):
     """A time in us (UTC), or a word with its argument.
 
-    time_us: the time, or None for a word. word, of: `last_green` with a job, `deploy` with a version (empty for the
-    newest), or `run` with a run id.
+    Words are `last_green` with a job, `deploy` with a version (empty: the newest), and `run` with a run.
     """
 
     time_us: int | None
@@ -34,7 +33,7 @@ class Moment(NamedTuple):
         return self.time_us
 
 
-def parse_moment(parameter: str, text: str) -> Moment:
+def read_moment(parameter: str, text: str) -> Moment:
     """Parse a moment. Raises WrongQuestion with the name of the parameter."""
     if found := _WORD.fullmatch(text):
         return Moment(None, found[1] or found[3], found[2] or "")

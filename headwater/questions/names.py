@@ -6,24 +6,21 @@ from typing import NamedTuple
 from headwater.index.reading.view_opener import ActiveRules
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name, Step
-from headwater.lineage.runs.jobs import job_key
-from headwater.questions.answer_types.columns import Names, NameStep, Rules
-from headwater.questions.answer_types.common import Job
+from headwater.lineage.runs.job_identity import job_key
+from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.column_answers import Names, NameStep, Rules
 
 Bind = Callable[[Name, int | None], Iterable[Step]]
-"""A function that returns the steps from a canonical name to the dataset that it means at a time.
-
-The time is in us; None means now. There are no steps if the name has no binding.
-"""
+"""From a canonical name and a time (us, None: now) to the steps of its binding, none if it has no binding."""
 
 
-def no_bindings(_name: Name, _at_us: int | None) -> Iterable[Step]:
+def unbound(_name: Name, _at_us: int | None) -> Iterable[Step]:
     """Return no binding; for rules without observed events."""
     return ()
 
 
 class NamingEvent(NamedTuple):
-    """The parts of an event that rules for dataset names depend on. A part is None if it is unknown."""
+    """The event that names a dataset; None for unknown members."""
 
     producer: str | None = None
     job_namespace: str | None = None
@@ -33,7 +30,7 @@ UNKNOWN_EVENT = NamingEvent()
 
 
 def explain_name(
-    rules: NameRules, namespace: str, name: str, *, at_us: int | None = None, bind: Bind = no_bindings,
+    rules: NameRules, namespace: str, name: str, *, at_us: int | None = None, bind: Bind = unbound,
     event: NamingEvent = UNKNOWN_EVENT,
 ) -> Names:  # fmt: skip
     """Return the name as sent, and each rule that changed it, with the reason."""
@@ -54,11 +51,11 @@ def explain_job(rules: NameRules, namespace: str, name: str) -> Names:
     return Names(Job(*steps[-1].after.parts), rules.rules_hash, items)
 
 
-def active_rules_answer(found: ActiveRules) -> Rules:
+def rules_in_force(found: ActiveRules) -> Rules:
     """Return the active rules and the errors in the user's files.
 
     indexed: lineage already uses these rules for names; false while the index is rebuilt.
     """
     rules = found.rules
     declared = len(rules.tags), len(rules.masking), len(rules.consumers)
-    return Rules(rules.rules_hash, rules.names.rules_hash, found.is_indexed, *declared, found.problems)
+    return Rules(rules.rules_hash, rules.names.rules_hash, found.indexed, *declared, found.problems)

@@ -7,42 +7,35 @@ from typing import NamedTuple
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import is_never_hidden
-from headwater.lineage.runs.jobs import FoldJob, keep_job
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.lineage.traversal.column_graph import Graph
-from headwater.lineage.traversal.impact import Mode, walk
-from headwater.questions.answer_types.common import Job
-from headwater.questions.answer_types.graphs import (
+from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.walk import Mode, walk
+from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.picture_answers import (
     ColumnEdge,
     LineageColumn,
     LineageTable,
     Neighbourhood,
     TableEdge,
 )
-from headwater.questions.conversions import column_for_answer, transformation_for_answer
+from headwater.questions.conversions import shown_column, shown_transformation
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
 
-class StepIntoColumn(NamedTuple):
-    """A step into a column.
-
-    node: the source column. If the step leads through dropped datasets, the transformation combines the transformations
-    on the way.
-    """
+class Feed(NamedTuple):
+    """A step into a column from a node. Through dropped datasets, the transformation combines all steps."""
 
     node: int
     transformation: Transformation
 
 
-def steps_into_column(graph: Graph, node: int, counted: CountedEdges) -> Iterator[StepIntoColumn]:
-    """Yield each step into a column once.
-
-    Steps by dataset-wide edges lead through meeting points, which are not yielded.
-    """
-    seen: set[StepIntoColumn] = set()
-    todo = list(_direct_steps_into(graph, node, counted))
+def feeds(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
+    """Yield the steps into a column, each once, through the meeting points of dataset-wide edges."""
+    seen: set[Feed] = set()
+    todo = list(_next(graph, node, counted))
     while todo:
         feed = todo.pop(0)
         if feed in seen:
@@ -50,27 +43,25 @@ def steps_into_column(graph: Graph, node: int, counted: CountedEdges) -> Iterato
         seen.add(feed)
         if graph.dataset_of[feed.node] in counted.hidden:
             todo += (
-                StepIntoColumn(each.node, _combine_transformations(feed.transformation, each.transformation))
-                for each in _direct_steps_into(graph, feed.node, counted)
+                Feed(each.node, _over(feed.transformation, each.transformation))
+                for each in _next(graph, feed.node, counted)
             )
         else:
             yield feed
 
 
-def _direct_steps_into(graph: Graph, node: int, counted: CountedEdges) -> Iterator[StepIntoColumn]:
+def _next(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
     for far, transformation, number in graph.into.edges(node):
         if not counted.live[number]:
             continue
         beyond = graph.into.edges(far) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
         for source, onward, _ in beyond:
-            yield StepIntoColumn(source, graph.transformations[onward or transformation])
+            yield Feed(source, graph.transformations[onward or transformation])
 
 
-def _combine_transformations(one: Transformation, other: Transformation) -> Transformation:
+def _over(one: Transformation, other: Transformation) -> Transformation:
     """Combine two transformations in sequence."""
-    return Transformation(
-        one.is_direct and other.is_direct, one.is_masked or other.is_masked, one.subtype or other.subtype, None
-    )
+    return Transformation(one.direct and other.direct, one.masked or other.masked, one.subtype or other.subtype, None)
 
 
 COLUMNS_NAMED = 200
@@ -79,7 +70,7 @@ COLUMNS_NAMED = 200
 Ends = tuple[int, int]
 
 
-class GraphBounds(NamedTuple):
+class PictureBounds(NamedTuple):
     """Maximum distances upstream and downstream. limit: maximum number of columns, or tables."""
 
     up: int
@@ -87,12 +78,8 @@ class GraphBounds(NamedTuple):
     limit: int
 
 
-class _FoundTables(NamedTuple):
-    """The tables and columns of an answer.
-
-    distances: maps each dataset number to its distance, which is negative upstream. columns: (node, distance, masked)
-    in the order of the answer.
-    """
+class _Found(NamedTuple):
+    """distances: by dataset, negative upstream. columns: (node, distance, masked) in the order of the answer."""
 
     distances: dict[int, int]
     columns: list[tuple[int, int, bool]]
@@ -106,23 +93,23 @@ def neighbourhood(
     counted: CountedEdges,
     *,
     mode: Mode,
-    reach: GraphBounds,
-    fold: FoldJob = keep_job,
-    hides: Callable[[Name], bool] = is_never_hidden,
+    reach: PictureBounds,
+    fold: Fold = as_it_is,
+    hides: Callable[[Name], bool] = nothing_hidden,
 ) -> Neighbourhood:
     """Answer the tables around a dataset; for a column, the related columns and tables that may hide more.
 
     `masked` of a column: every path has a step that masks. `masked` of an edge: it has no unmasked DIRECT
     transformation.
-    fold: maps a job to the job that represents it. hides: returns whether to omit a dataset, and with it the datasets
-    that are reachable only through it; it does not apply if a column is given.
+    fold: maps jobs to the jobs that represent them. hides: returns whether to omit a dataset and what only it leads to;
+    the path of a column shows all.
     """
     dataset = find_dataset(snapshot, rules, asked, in_events=True)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     number = counted.lifetimes.newest_with_lineage(dataset)
-    links = TableLinks(snapshot, counted, hides if key is None else is_never_hidden)
+    links = TableLinks(snapshot, counted, hides if key is None else nothing_hidden)
     if number is None:
-        found = _FoundTables({}, [], truncated=False)
+        found = _Found({}, [], truncated=False)
     elif key is None:
         found = _tables_around(links, number, reach)
     else:
@@ -132,11 +119,11 @@ def neighbourhood(
     order = sorted(found.distances, key=lambda each: (found.distances[each], snapshot.graph.names[each]))
     place = {each: at for at, each in enumerate(order)}
     return Neighbourhood(
-        column_for_answer(snapshot, dataset, key),
+        shown_column(snapshot, dataset, key),
         mode,
-        [_to_lineage_table(snapshot, links, each, found.distances) for each in order]
-        or [LineageTable(*_sort_key(snapshot, dataset), 0, False, 0, 0)],
-        [_to_lineage_column(snapshot, place, *each) for each in found.columns],
+        [_table(snapshot, links, each, found.distances) for each in order]
+        or [LineageTable(*_named(snapshot, dataset), 0, False, 0, 0)],
+        [_column(snapshot, place, *each) for each in found.columns],
         list(_column_edges(snapshot, counted, mode, [node for node, _, _ in found.columns])),
         list(_table_edges(snapshot, links, place, fold)),
         len(links.hidden_neighbours - place.keys()),
@@ -145,25 +132,21 @@ def neighbourhood(
 
 
 class TableLinks:
-    """Finds the neighbours of tables.
+    """Links between tables: edge sets by (source, output). hidden_neighbours: hidden neighbours."""
 
-    hidden_neighbours: numbers of the neighbours that were omitted because they are hidden.
-    """
-
-    def __init__(self, snapshot: Snapshot, counted: CountedEdges, is_hidden: Callable[[Name], bool]):
-        self._graph, self._counted, self._hides = snapshot.graph, counted, is_hidden
+    def __init__(self, snapshot: Snapshot, counted: CountedEdges, hides: Callable[[Name], bool]):
+        self._graph, self._counted, self._hides = snapshot.graph, counted, hides
         self.hidden_neighbours: set[int] = set()
 
     def neighbours(self, number: int, *, forward: bool) -> dict[int, list[int]]:
-        """Map each neighbour of a table on one side to the edge sets between both.
+        """Return the neighbours of a table on one side, each with its edge sets, passing through dropped tables.
 
-        Paths through dropped tables are followed. A reader of another generation of a table reads that table, too (rule
-        10).
+        A reader of another generation of a table reads that table, too (rule 10).
         """
         found: dict[int, list[int]] = {}
         todo, seen = [number, *(self._counted.lifetimes.others(number) if forward else ())], {number}
         while todo:
-            for far, edge_set in self._linked_tables(todo.pop(0), forward=forward):
+            for far, edge_set in self._next(todo.pop(0), forward=forward):
                 if far not in self._counted.hidden:
                     found.setdefault(far, []).append(edge_set)
                 elif far not in seen:
@@ -174,21 +157,21 @@ class TableLinks:
         self.hidden_neighbours |= hidden
         return {far: edge_sets for far, edge_sets in found.items() if far not in hidden}
 
-    def _linked_tables(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
+    def _next(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
         graph = self._graph
         for edge_set in sorted((graph.feeds if forward else graph.fed_by).get(number, ())):
             _, lineage = graph.sets[edge_set]
             if not self._counted.says(edge_set) or lineage.output is None:
                 continue
-            if forward and graph.names[number] not in lineage.source_datasets:
+            if forward and graph.names[number] not in lineage.tables:
                 continue
-            for name in (lineage.output,) if forward else lineage.source_datasets:
+            for name in (lineage.output,) if forward else lineage.tables:
                 far = graph.dataset(name)
                 if far is not None:
                     yield far, edge_set
 
 
-def _tables_around(links: TableLinks, start: int, reach: GraphBounds) -> _FoundTables:
+def _tables_around(links: TableLinks, start: int, reach: PictureBounds) -> _Found:
     distances = {start: 0}
     truncated = False
     for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
@@ -203,7 +186,7 @@ def _tables_around(links: TableLinks, start: int, reach: GraphBounds) -> _FoundT
                     if len(distances) < reach.limit:
                         distances.setdefault(each, sign * (far + 1))
                         queue.append((each, far + 1))
-    return _FoundTables(distances, [], truncated)
+    return _Found(distances, [], truncated)
 
 
 def _columns_around(
@@ -214,8 +197,8 @@ def _columns_around(
     counted: CountedEdges,
     *,
     mode: Mode,
-    reach: GraphBounds,
-) -> _FoundTables:
+    reach: PictureBounds,
+) -> _Found:
     columns = [(node, 0, False) for node in starts]
     known, truncated = set(starts), False
     for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
@@ -236,50 +219,48 @@ def _columns_around(
                     distances.setdefault(each, far + 1)
         if -reach.up < far <= 0:
             for each, edge_sets in links.neighbours(number, forward=False).items():
-                if not all(snapshot.graph.sets[edge_set][1].has_column_lineage for edge_set in edge_sets):
+                if not all(snapshot.graph.sets[edge_set][1].carries for edge_set in edge_sets):
                     distances.setdefault(each, far - 1)
-    return _FoundTables(distances, columns, truncated)
+    return _Found(distances, columns, truncated)
 
 
-def _to_lineage_table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, int]) -> LineageTable:
+def _table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, int]) -> LineageTable:
     fed_by, feeding = links.neighbours(number, forward=False), links.neighbours(number, forward=True)
     sets = snapshot.graph.sets
     return LineageTable(
-        *_sort_key(snapshot, snapshot.graph.names[number]),
+        *_named(snapshot, snapshot.graph.names[number]),
         shown[number],
-        any(sets[each][1].has_column_lineage for edge_sets in fed_by.values() for each in edge_sets),
+        any(sets[each][1].carries for edge_sets in fed_by.values() for each in edge_sets),
         sum(each not in shown for each in fed_by),
         sum(each not in shown for each in feeding),
     )
 
 
-def _sort_key(snapshot: Snapshot, name: Name) -> tuple[str, str, list[str], int]:
+def _named(snapshot: Snapshot, name: Name) -> tuple[str, str, list[str], int]:
     names = snapshot.columns(name).names
     return *name.parts, list(names[:COLUMNS_NAMED]), len(names)
 
 
-def _to_lineage_column(
-    snapshot: Snapshot, table_positions: dict[int, int], node: int, distance: int, masked: bool
-) -> LineageColumn:
+def _column(snapshot: Snapshot, place: dict[int, int], node: int, distance: int, masked: bool) -> LineageColumn:
     dataset, key = snapshot.graph.columns[node]
-    shown = snapshot.columns(snapshot.graph.names[dataset]).displayed_spelling(key or "")
-    return LineageColumn(table_positions[dataset], shown, distance, masked)
+    shown = snapshot.columns(snapshot.graph.names[dataset]).shown(key or "")
+    return LineageColumn(place[dataset], shown, distance, masked)
 
 
 def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: list[int]) -> Iterator[ColumnEdge]:
     place = {node: at for at, node in enumerate(nodes)}
     for node, at in place.items():
         transformations: dict[int, list[Transformation]] = {}
-        for feed in steps_into_column(snapshot.graph, node, counted):
-            if feed.node in place and (mode == "any" or feed.transformation.is_direct):
+        for feed in feeds(snapshot.graph, node, counted):
+            if feed.node in place and (mode == "any" or feed.transformation.direct):
                 transformations.setdefault(feed.node, []).append(feed.transformation)
         for source, found in sorted(transformations.items(), key=lambda each: place[each[0]]):
-            clearest = min(found, key=lambda each: (not each.is_direct, each.is_masked, each.subtype or ""))
-            transformation = transformation_for_answer(clearest)
+            clearest = min(found, key=lambda each: (not each.direct, each.masked, each.subtype or ""))
+            transformation = shown_transformation(clearest)
             yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
 
 
-def _table_edges(snapshot: Snapshot, links: TableLinks, place: dict[int, int], fold: FoldJob) -> Iterator[TableEdge]:
+def _table_edges(snapshot: Snapshot, links: TableLinks, place: dict[int, int], fold: Fold) -> Iterator[TableEdge]:
     sets = snapshot.graph.sets
     for number, at in place.items():
         neighbours = links.neighbours(number, forward=True)

@@ -4,17 +4,17 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from headwater.lineage.edges.accounted_columns import ALL_COLUMNS, is_related
-from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.lineage.traversal.frontier import FrontierSearch, Hit
-from headwater.lineage.traversal.impact import Mode, allowed_transformations, walk
-from headwater.questions.answer_types.common import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
-from headwater.questions.answer_types.lineage import PathAnswer, Reach
-from headwater.questions.conversions import ColumnConverter, column_for_answer
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.walk import Mode, allowed_transformations, walk
+from headwater.lineage.walks.wave import Hit, Wave
+from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
+from headwater.questions.answers.lineage_answers import PathAnswer, Reach
+from headwater.questions.conversions import ColumnConverter, shown_column
 from headwater.questions.incomplete_lineage import removed_day, unfinished_runs
 from headwater.questions.subjects import Bounds, Subject, find_column, find_dataset, nodes_of
 
@@ -22,10 +22,10 @@ _MAX_VISITED = 10_000
 """Maximum number of columns to visit if only the far ends are returned."""
 
 
-def reach_answer(
+def reach(
     snapshot: Snapshot,
     rules: NameRules,
-    start: Subject,
+    asked: Subject,
     counted: CountedEdges,
     *,
     forward: bool,
@@ -36,12 +36,11 @@ def reach_answer(
 ) -> Reach:
     """Answer impact (forward) or upstream of a column or a whole dataset.
 
-    roots: return only the columns from which no other column is reached. paths: return the path to each column,
-    starting at the requested column.
+    roots: return only the far ends. paths: return the path to each column, starting at the requested one.
     """
     counted = counted.of_use() if forward else counted.of_rows()
-    dataset = find_dataset(snapshot, rules, start)
-    key = None if start.column is None else find_column(snapshot, dataset, start.column)
+    dataset = find_dataset(snapshot, rules, asked)
+    key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     starts = nodes_of(snapshot, counted, dataset, key)
     limit = _MAX_VISITED if roots else bounds.limit
     found = walk(snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=limit)
@@ -51,66 +50,57 @@ def reach_answer(
         found = walk(
             snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=_MAX_VISITED
         )
-    ends = [
-        hit for hit in found.hits if not roots or _is_last_column(snapshot, hit.node, counted, mode, forward=forward)
-    ]
+    ends = [hit for hit in found.hits if not roots or _is_end(snapshot, hit.node, counted, mode, forward=forward)]
     hits = sorted(ends, key=lambda hit: hit.presumed)[: bounds.limit]
     shown = ColumnConverter(snapshot, counted.presumed)
-    columns = shown.to_reached_columns(hits)
+    columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
-        column.path = _path_to_hit(shown, found.search, found.ways, hit)
-    asked_nodes = found.search.starts if key is not None else ()
-    stops = _find_stops(snapshot, dataset, [*found.ways, *asked_nodes], counted, forward=forward)
-    return Reach(
-        column_for_answer(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits)
-    )
+        column.path = _path(shown, found.wave, found.ways, hit)
+    asked_nodes = found.wave.starts if key is not None else ()
+    stops = _stops(snapshot, dataset, [*found.ways, *asked_nodes], counted, forward=forward)
+    return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
 
-def _is_last_column(snapshot: Snapshot, node: int, counted: CountedEdges, mode: Mode, *, forward: bool) -> bool:
+def _is_end(snapshot: Snapshot, node: int, counted: CountedEdges, mode: Mode, *, forward: bool) -> bool:
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
-    wave = FrontierSearch(snapshot.graph, [node], counted, forward=forward, allowed=allowed, readers=forward)
-    while wave.frontier:
+    wave = Wave(snapshot.graph, [node], counted, forward=forward, allowed=allowed, readers=forward)
+    while wave.front:
         if any(snapshot.graph.dataset_of[hit.node] not in counted.hidden for hit in wave.advance()):
             return False
     return True
 
 
-def _path_to_hit(shown: ColumnConverter, wave: FrontierSearch, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
-    """Return the steps of the path to a hit. The first step is the one next to the requested column."""
+def _path(shown: ColumnConverter, wave: Wave, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
+    """Return the path to a hit, starting next to the requested column."""
     steps = [hit]
     while steps[-1].parent in hits:
         steps.append(hits[steps[-1].parent])
-    return [PathStep(*shown.names_of_node(step.node), shown.to_via(step)) for step in wave.chosen(reversed(steps))]
+    return [PathStep(*shown.place(step.node), shown.via(step)) for step in wave.chosen(reversed(steps))]
 
 
-class _PossibleLink(NamedTuple):
-    """A dataset that may be connected with another dataset, because the jobs of both belong to one application."""
+class _Link(NamedTuple):
+    """A dataset that may be connected, with its job and application."""
 
     dataset: Name
     job: Name
     application: str
 
 
-class _LineageGap(NamedTuple):
-    """A reason why column lineage stops at a dataset.
-
-    number: the edge set at which it stops. onward: the table at the other end of the edge set, or None. link: a
-    possible link to another dataset, or None.
-    """
+class _Gap(NamedTuple):
+    """A reason why column lineage stops at a dataset: the edge set, and the table or possible link behind it."""
 
     number: int
     reason: StopReason
     onward: Name | None = None
-    link: _PossibleLink | None = None
+    link: _Link | None = None
 
 
-def _find_stops(
+def _stops(
     snapshot: Snapshot, asked: Name, reached: Iterable[int], counted: CountedEdges, *, forward: bool
 ) -> list[Stop]:
     """Return the stops at the requested dataset and at all datasets with a reached column.
 
-    reached: nodes of reached columns. If no column of the requested dataset is in `reached`, the stops apply to the
-    whole dataset, even if its columns are unknown.
+    The requested dataset may have no known columns. It counts as a whole unless one of its columns is in `reached`.
     """
     names = snapshot.graph.names
     starts = counted.lifetimes.starts(asked)
@@ -119,23 +109,20 @@ def _find_stops(
     for node in reached:
         column = snapshot.graph.columns[node]
         datasets.setdefault(column.dataset, set()).add(column.key or "")
-    gaps: dict[tuple[Name, StopReason], list[_LineageGap]] = defaultdict(list)
+    gaps: dict[tuple[Name, StopReason], list[_Gap]] = defaultdict(list)
     for dataset, keys in datasets.items():
-        for gap in _gaps_at_dataset(snapshot, dataset, keys, counted, forward=forward):
+        for gap in _gaps(snapshot, dataset, keys, counted, forward=forward):
             gaps[names[dataset].plain, gap.reason].append(gap)
-    return [
-        *_stop_at_removed_events(snapshot, asked),
-        *(_to_stop(snapshot, *stop, gaps[stop]) for stop in sorted(gaps)),
-    ]
+    return [*_removed(snapshot, asked), *(_stop(snapshot, *stop, gaps[stop]) for stop in sorted(gaps))]
 
 
-def _stop_at_removed_events(snapshot: Snapshot, asked: Name) -> list[Stop]:
-    """Return a stop at the requested dataset if retention removed events, which may have reported more lineage."""
+def _removed(snapshot: Snapshot, asked: Name) -> list[Stop]:
+    """Return the stop at the requested dataset if removed events may have reported more lineage."""
     day = removed_day(snapshot)
     return [Stop(*asked.plain.parts, "events_removed", [], [], [], [], [], day)] if day else []
 
 
-def _to_stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[_LineageGap]) -> Stop:
+def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[_Gap]) -> Stop:
     edge_sets = [snapshot.graph.sets[gap.number] for gap in gaps]
     links = sorted({gap.link for gap in gaps if gap.link})
     return Stop(
@@ -143,23 +130,16 @@ def _to_stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequen
         reason,
         [Dataset(*far.parts) for far in sorted({gap.onward.plain for gap in gaps if gap.onward})],
         [Job(*snapshot.job(job).parts) for job in sorted({job_output.job for job_output, _ in edge_sets})],
-        sorted({lineage.unread_sql_reason for _, lineage in edge_sets if lineage.unread_sql_reason}),
+        sorted({lineage.unread for _, lineage in edge_sets if lineage.unread}),
         [PossibleLink(*link.dataset.parts, Job(*link.job.parts), link.application) for link in links],
-        unfinished_runs(
-            snapshot, sorted({gap.number for gap in gaps if snapshot.graph.sets[gap.number][1].attempt_state})
-        ),
+        unfinished_runs(snapshot, sorted({gap.number for gap in gaps if snapshot.graph.sets[gap.number][1].attempt})),
     )
 
 
-def _gaps_at_dataset(
-    snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool
-) -> Iterator[_LineageGap]:
-    """Yield the gaps downstream (forward) or upstream of a dataset.
-
-    keys: keys of the requested columns; empty means all columns.
-    """
+def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
+    """Yield the gaps downstream (forward) or upstream of a dataset. keys: of the requested columns, empty for all."""
     graph = snapshot.graph
-    yield from _gaps_of_attempts(snapshot, dataset, counted, forward=forward)
+    yield from _attempts(snapshot, dataset, counted, forward=forward)
     if forward:
         yield from _table_level_readers(snapshot, dataset, counted)
         datasets = (dataset, *counted.lifetimes.others(dataset)) if graph.read_only else ()
@@ -170,137 +150,112 @@ def _gaps_at_dataset(
     reason: StopReason = "no_output" if forward else "no_input"
     for number in filter(counted.says, silent):
         if not forward:
-            yield _LineageGap(number, reason)
-        for link in _links_within_application(snapshot, number, counted, forward=forward):
-            yield _LineageGap(number, reason, link=link)
+            yield _Gap(number, reason)
+        for link in _possible_links(snapshot, number, counted, forward=forward):
+            yield _Gap(number, reason, link=link)
 
 
-def _gaps_of_attempts(
-    snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool
-) -> Iterator[_LineageGap]:
-    """Yield the gaps that are caused by runs that did not complete.
-
-    The outputs of such a run may contain data of its inputs.
-    """
+def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
+    """Yield the gaps of runs that did not complete: their outputs may contain their inputs."""
     graph = snapshot.graph
     if forward:
         for each in (dataset, *counted.lifetimes.others(dataset)):
             for number in counted.attempted.intersection(graph.attempts_reading(each)):
                 output = graph.sets[number][1].output
                 if graph.feeds_a_job(number, each):
-                    yield _LineageGap(number, "not_completed")
+                    yield _Gap(number, "not_completed")
                 if output is not None and graph.may_have_written(number, each):
-                    yield from (
-                        [_LineageGap(number, "not_completed", output)]
-                        if _may_continue(snapshot, output, counted)
-                        else ()
-                    )
+                    yield from [_Gap(number, "not_completed", output)] if _goes_on(snapshot, output, counted) else ()
         return
-    for number in counted.attempted.intersection(graph.attempts_by_output.get(dataset, ())):
-        reads = (*graph.sets[number][1].read_datasets, *graph.through.get(number, ()))
+    for number in counted.attempted.intersection(graph.attempts_at.get(dataset, ())):
+        reads = (*graph.sets[number][1].reads, *graph.through.get(number, ()))
         for name in reads:
             source = graph.dataset(name)
             if source is not None and graph.may_have_written(number, source):
-                yield _LineageGap(number, "not_completed", name)
+                yield _Gap(number, "not_completed", name)
         if not reads or number in graph.unfollowed:
-            yield _LineageGap(number, "not_completed")
+            yield _Gap(number, "not_completed")
 
 
-def _table_level_writers(
-    snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges
-) -> Iterator[_LineageGap]:
+def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
-    for number in filter(counted.says, graph.possibly_open.intersection(graph.fed_by.get(dataset, ()))):
+    for number in filter(counted.says, graph.veiled.intersection(graph.fed_by.get(dataset, ()))):
         lineage = graph.sets[number][1]
-        leaves_out = _leaves_columns_unaccounted(lineage, keys)
-        if (
-            number in graph.unfollowed
-            and graph.may_write_anything(number)
-            and (leaves_out or not lineage.has_column_lineage)
-        ):
-            yield _LineageGap(number, "no_input")
-        for name in (*lineage.source_datasets, *lineage.other_inputs, *graph.through.get(number, ())):
+        leaves_out = _leaves_out(lineage, keys)
+        if number in graph.unfollowed and graph.may_be_of_anything(number) and (leaves_out or not lineage.carries):
+            yield _Gap(number, "no_input")
+        for name in (*lineage.tables, *lineage.also_read, *graph.through.get(number, ())):
             source = graph.dataset(name)
             if source is not None and (
                 graph.is_opaquely_written(number, source)
                 or (leaves_out and graph.may_fill(number, source))
                 or _may_come_from(snapshot, number, source, keys)
             ):
-                yield _LineageGap(number, "no_columns", name)
+                yield _Gap(number, "no_columns", name)
 
 
-def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_LineageGap]:
+def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
-    for each in (dataset, *counted.lifetimes.others(dataset)) if graph.possibly_open else ():
-        for number in graph.possibly_open.intersection(graph.readers(each)):
+    for each in (dataset, *counted.lifetimes.others(dataset)) if graph.veiled else ():
+        for number in graph.veiled.intersection(graph.readers(each)):
             lineage = graph.sets[number][1]
             hides = (
                 graph.is_opaquely_written(number, each)
                 or graph.may_fill(number, each)
-                or (lineage.has_column_lineage and graph.is_opaque(number, each))
+                or (lineage.carries and graph.is_opaque(number, each))
             )
             counts = counted.says(number) if each == dataset else counted.reading[number]
             if counts and graph.feeds_a_job(number, each):
-                yield _LineageGap(number, "no_output")
-            if counts and hides and lineage.output is not None and _may_continue(snapshot, lineage.output, counted):
-                yield _LineageGap(number, "no_columns", lineage.output)
+                yield _Gap(number, "no_output")
+            if counts and hides and lineage.output is not None and _goes_on(snapshot, lineage.output, counted):
+                yield _Gap(number, "no_columns", lineage.output)
 
 
-def _links_within_application(
-    snapshot: Snapshot, edge_set: int, counted: CountedEdges, *, forward: bool
-) -> Iterator[_PossibleLink]:
-    """Yield possible links between jobs of one application.
+def _possible_links(snapshot: Snapshot, number: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Link]:
+    """Yield possible links within an application: a reader without output may feed a writer without input.
 
-    A job that reads without a reported output may feed a job that writes without a reported input. edge_set: the edge
-    set of the reading job (forward) or of the writing job.
+    number: the edge set of such a reader (forward) or writer.
     """
     graph = snapshot.graph
-    for application in snapshot.applications(edge_set):
+    for application in snapshot.applications(number):
         for other in snapshot.in_application(application, graph.unsourced if forward else graph.read_only):
             job_output, lineage = graph.sets[other]
-            ends = (lineage.output,) if lineage.output else lineage.source_datasets
+            ends = (lineage.output,) if lineage.output else lineage.tables
             for end in ends if counted.says(other) else ():
-                if not forward or _may_continue(snapshot, end, counted):
-                    yield _PossibleLink(end.plain, snapshot.job(job_output.job), application)
+                if not forward or _goes_on(snapshot, end, counted):
+                    yield _Link(end.plain, snapshot.job(job_output.job), application)
 
 
-def _leaves_columns_unaccounted(lineage: OutputLineage, keys: Set[str]) -> bool:
-    """Return whether lineage does not explain one of these columns of its output.
-
-    keys: keys of the columns; empty means any column.
-    """
-    missing = frozenset(lineage.unaccounted_columns)
+def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
+    """Return whether an edge set leaves one of these columns of its output unaccounted; without keys, any column."""
+    missing = frozenset(lineage.unaccounted)
     return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
 
 
 def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str]) -> bool:
-    """Return whether the doubtful source name of one of these columns may mean a dataset.
-
-    source: number of the dataset. keys: keys of the columns; empty means any column.
-    """
+    """Return whether the source name of one of these columns may mean this dataset; without keys, of any column."""
     graph = snapshot.graph
     if graph.is_accounted(number, graph.names[source]):
         return False
     lineage, name = graph.sets[number][1], graph.names[source]
-    doubtful = {doubt.source for doubt in graph.doubts(number) if name in doubt.possible_inputs}
+    doubtful = {doubt.source for doubt in graph.doubts(number) if name in doubt.inputs}
     targets = {edge.target for edge in lineage.edges if edge.source in doubtful}
     named = {key for key in targets if key is not None}
     return bool(targets) and (not keys or None in targets or any(is_related(key, named) for key in keys))
 
 
-def _may_continue(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
-    """Return whether a dataset exists, or other datasets were written from it before it was dropped."""
+def _goes_on(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
+    """Return whether a dataset exists, or fed something before it was dropped."""
     number = snapshot.graph.dataset(dataset)
     return number is not None and (number not in counted.hidden or bool(snapshot.graph.feeds.get(number)))
 
 
-def path_answer(
+def path(
     snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, counted: CountedEdges, *, mode: Mode
 ) -> PathAnswer:
     """Answer whether one column or dataset reaches another, and the shortest path.
 
-    If there is no path, `stops` contains the datasets at which lineage stops downstream of the start and upstream of
-    the end.
+    If there is no path, `stops` are the datasets at which lineage stops, from both ends.
     """
     counted = counted.of_use()
     source, target = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
@@ -309,38 +264,35 @@ def path_answer(
     goal = set(nodes_of(snapshot, counted, target, to_key))
     starts = nodes_of(snapshot, counted, source, from_key)
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
-    wave = FrontierSearch(snapshot.graph, starts, counted, forward=True, allowed=allowed, readers=True)
+    wave = Wave(snapshot.graph, starts, counted, forward=True, allowed=allowed, readers=True)
     hits: dict[int, Hit] = {}
     reached: Hit | None = None
-    while wave.frontier and reached is None:
+    while wave.front and reached is None:
         layer = wave.advance()
         hits.update((hit.node, hit) for hit in layer)
         reached = next((hit for hit in layer if hit.node in goal), None)
     stops: list[Stop] = []
     if reached is None:
-        stops = _find_stops(snapshot, source, hits, counted, forward=True)
-        stops += _stops_upstream_of_target(snapshot, target, goal, counted, mode)
+        stops = _stops(snapshot, source, hits, counted, forward=True)
+        stops += _unsourced(snapshot, target, goal, counted, mode)
     return PathAnswer(
-        column_for_answer(snapshot, source, from_key),
-        column_for_answer(snapshot, target, to_key),
+        shown_column(snapshot, source, from_key),
+        shown_column(snapshot, target, to_key),
         mode,
         reached is not None,
-        [] if reached is None else _path_to_hit(ColumnConverter(snapshot, counted.presumed), wave, hits, reached),
+        [] if reached is None else _path(ColumnConverter(snapshot, counted.presumed), wave, hits, reached),
         stops,
     )
 
 
-def _stops_upstream_of_target(
+def _unsourced(
     snapshot: Snapshot, target: Name, goal: Collection[int], counted: CountedEdges, mode: Mode
 ) -> list[Stop]:
-    """Return the stops upstream of a target at datasets with writers that report no input.
-
-    Any dataset may feed such a writer, so there may be a path that is not reported.
-    """
+    """Return the stops upstream of a target whose writers report no input, because any dataset may feed them."""
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
-    wave = FrontierSearch(snapshot.graph, goal, counted, forward=False, allowed=allowed, readers=False)
+    wave = Wave(snapshot.graph, goal, counted, forward=False, allowed=allowed, readers=False)
     nodes: set[int] = set()
-    while wave.frontier:
+    while wave.front:
         nodes.update(hit.node for hit in wave.advance())
-    stops = _find_stops(snapshot, target, nodes, counted, forward=False)
+    stops = _stops(snapshot, target, nodes, counted, forward=False)
     return [stop for stop in stops if stop.reason == "no_input" or (stop.runs and not stop.onward)]

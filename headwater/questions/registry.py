@@ -1,4 +1,4 @@
-"""The registry of questions: built-in questions, and questions that installed packages add."""
+"""The registry of questions: built-in ones, and those that installed packages add."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 
 from headwater.common.registry import Registry
-from headwater.questions.answer_types.common import AnswerStruct
+from headwater.questions.answers.answer_parts import AnswerStruct
 from headwater.questions.declaring import Question
 
-_DEFINITIONS = "headwater.questions.definitions"
+_DECLARED = "headwater.questions.declared"
 _PATH = re.compile(r"[a-z0-9-]+(/([a-z0-9-]+|\{[a-z_]+\}))*")
 
 
-def _check_question(_: str, found: Any) -> Question:
+def _as_question(_: str, found: Any) -> Question:
     """Raise ValueError if an object is not a question that HTTP, commands and agents can serve."""
     if not isinstance(found, Question):
         raise ValueError(f"it is not a question. Declare a function with `@{Question.__module__}.question`.")
@@ -29,52 +29,52 @@ QUESTIONS: Registry[Question] = Registry(
     "question",
     "headwater.questions",
     {
-        "impact": f"{_DEFINITIONS}.lineage:impact",
-        "upstream": f"{_DEFINITIONS}.lineage:upstream",
-        "path": f"{_DEFINITIONS}.lineage:path",
-        "edge": f"{_DEFINITIONS}.lineage:edge",
-        "surface": f"{_DEFINITIONS}.lineage:surface",
-        "unused": f"{_DEFINITIONS}.lineage:unused",
-        "coverage": f"{_DEFINITIONS}.lineage:coverage",
-        "diff": f"{_DEFINITIONS}.lineage:diff",
-        "changes": f"{_DEFINITIONS}.lineage:changes",
-        "timeline": f"{_DEFINITIONS}.lineage:timeline",
-        "datasets": f"{_DEFINITIONS}.lists:datasets",
-        "listed_jobs": f"{_DEFINITIONS}.lists:listed_jobs",
-        "listed_runs": f"{_DEFINITIONS}.lists:listed_runs",
-        "facets": f"{_DEFINITIONS}.lists:facets",
-        "search": f"{_DEFINITIONS}.lists:search",
-        "run": f"{_DEFINITIONS}.runs:run",
-        "run_details": f"{_DEFINITIONS}.runs:run_details",
-        "hierarchy": f"{_DEFINITIONS}.runs:hierarchy",
-        "health": f"{_DEFINITIONS}.dataset_health:health",
-        "health_shown": f"{_DEFINITIONS}.dataset_health:health_shown",
-        "readers": f"{_DEFINITIONS}.dataset_health:readers",
-        "reported": f"{_DEFINITIONS}.reports:reported",
-        "unreported": f"{_DEFINITIONS}.reports:unreported",
-        "contract": f"{_DEFINITIONS}.contracts:contract",
-        "names": f"{_DEFINITIONS}.setup:names",
-        "rules": f"{_DEFINITIONS}.setup:rules",
-        "connect": f"{_DEFINITIONS}.setup:connect",
-        "graph": f"{_DEFINITIONS}.graphs:graph",
-        "around": f"{_DEFINITIONS}.graphs:around",
-        "jobs": f"{_DEFINITIONS}.graphs:jobs",
+        "impact": f"{_DECLARED}.lineage_questions:impact",
+        "upstream": f"{_DECLARED}.lineage_questions:upstream",
+        "path": f"{_DECLARED}.lineage_questions:path",
+        "edge": f"{_DECLARED}.lineage_questions:edge",
+        "surface": f"{_DECLARED}.lineage_questions:surface",
+        "unused": f"{_DECLARED}.lineage_questions:unused",
+        "coverage": f"{_DECLARED}.lineage_questions:coverage",
+        "diff": f"{_DECLARED}.lineage_questions:diff",
+        "changes": f"{_DECLARED}.lineage_questions:changes",
+        "timeline": f"{_DECLARED}.lineage_questions:timeline",
+        "datasets": f"{_DECLARED}.list_questions:datasets",
+        "listed_jobs": f"{_DECLARED}.list_questions:listed_jobs",
+        "listed_runs": f"{_DECLARED}.list_questions:listed_runs",
+        "facets": f"{_DECLARED}.list_questions:facets",
+        "search": f"{_DECLARED}.list_questions:search",
+        "run": f"{_DECLARED}.run_questions:run",
+        "run_details": f"{_DECLARED}.run_questions:run_details",
+        "hierarchy": f"{_DECLARED}.run_questions:hierarchy",
+        "health": f"{_DECLARED}.health_questions:health",
+        "health_shown": f"{_DECLARED}.health_questions:health_shown",
+        "readers": f"{_DECLARED}.health_questions:readers",
+        "reported": f"{_DECLARED}.report_questions:reported",
+        "unreported": f"{_DECLARED}.report_questions:unreported",
+        "contract": f"{_DECLARED}.contract_questions:contract",
+        "names": f"{_DECLARED}.setup_questions:names",
+        "rules": f"{_DECLARED}.setup_questions:rules",
+        "connect": f"{_DECLARED}.setup_questions:connect",
+        "graph": f"{_DECLARED}.picture_questions:graph",
+        "around": f"{_DECLARED}.picture_questions:around",
+        "jobs": f"{_DECLARED}.picture_questions:jobs",
     },
-    _check_question,
+    _as_question,
 )
-"""The order of questions in this registry is also their order in the OpenAPI document and in the help of commands."""
+"""The order is that of the OpenAPI document and of the help of commands."""
 
 
-def collision_check(questions: Sequence[Question], shapes: Sequence[Any] = ()) -> Callable[[Question], str | None]:
-    """Return a function that rejects a question with the path, command or schema name of another question.
+def collisions_with(known: Sequence[Question], shapes: Sequence[Any] = ()) -> Callable[[Question], str | None]:
+    """Return a function that objects to a question with the path, command or schema name of another one.
 
-    It returns the reason, or None. questions: the questions of Headwater. shapes: other types in the OpenAPI document.
-    The function also compares a question with the questions that it accepted before.
+    known: the questions of Headwater. shapes: other shapes of the OpenAPI document. The function also compares a
+    question with those to which it did not object before.
     """
-    accepted, used = [*questions], [*shapes, *(each.answer for each in questions if each.answer)]
+    accepted, used = [*known], [*shapes, *(each.answer for each in known if each.answer)]
     names = _schema_names(used)
 
-    def find_collision(question: Question) -> str | None:
+    def objection(question: Question) -> str | None:
         for each in accepted:
             if _address(each) == _address(question):
                 return f"the path {question.path!r} belongs to another question. Choose another path."
@@ -91,7 +91,7 @@ def collision_check(questions: Sequence[Question], shapes: Sequence[Any] = ()) -
         names = more
         return None
 
-    return find_collision
+    return objection
 
 
 def _schema_names(shapes: Sequence[Any]) -> set[str]:

@@ -1,19 +1,16 @@
-"""Finds the dataset, column or job that a text means, by name, alias or unique end of a name.
-
-Errors suggest similar names.
-"""
+"""Finds the datasets, columns and jobs that a text means: by any alias or unique suffix, else similar names."""
 
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from headwater.common.errors import NeverWritten, NotKnown, WrongQuestion
-from headwater.common.nearest_names import NEAREST, nearest_names
+from headwater.common.nearest_names import NEAREST, nearest
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
-from headwater.lineage.names.display_names import DisplayNames, NameMatches, path_in_sql, without_quotes
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_sql, without_quotes
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
 from headwater.questions.incomplete_lineage import removal_note
 
 _MAX_NAMED = 20
@@ -21,10 +18,7 @@ _MAX_NAMED = 20
 
 
 class Subject(NamedTuple):
-    """A dataset as users or producers write it.
-
-    namespace: the namespace, or None if it is not given. column: a column of the dataset, or None for all columns.
-    """
+    """A dataset as users or producers write it, and a column, None for all columns."""
 
     namespace: str | None
     dataset: str
@@ -32,7 +26,7 @@ class Subject(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Limits of an answer. depth: maximum number of edges on a path. limit: maximum number of items."""
+    """Limits of an answer: number of edges, and of items."""
 
     depth: int
     limit: int
@@ -41,8 +35,8 @@ class Bounds(NamedTuple):
 def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_events: bool = False) -> Name:
     """Return the dataset that a text means. Raises NotKnown, or WrongQuestion if several match.
 
-    in_events: also return a dataset without lineage that events name, for example because its first run failed. By
-    default, such a dataset raises NeverWritten, because most questions would answer as if nothing depended on it.
+    in_events: also return a dataset that only runs without a COMPLETE name, such as one whose first run failed. By
+    default this raises NeverWritten, because without lineage most questions would answer as if nothing depended on it.
     """
     for name in candidate_names(rules, asked):
         dataset = snapshot.resolve(name)
@@ -51,13 +45,13 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     text = asked.dataset.strip().lstrip("…").strip("/")
     names, namespaces = snapshot.display_names(rules), _namespaces(rules, asked)
     called = names.called(text)
-    if called is not None and _is_in_namespace(called, namespaces) and snapshot.knows(called):
+    if called is not None and _is_in(called, namespaces) and snapshot.knows(called):
         return called
     found = _matching(snapshot, names, text, namespaces) or _matching_shortened(snapshot, asked, rules)
-    plain = _unescape_invisible(asked.dataset)
+    plain = _unescaped(asked.dataset)
     if not found and plain != asked.dataset:
         return find_dataset(snapshot, rules, asked._replace(dataset=plain), in_events=in_events)
-    without_lineage = [] if found else _matching_in_events(snapshot, rules, asked, text)
+    without_lineage = [] if found else _in_events(snapshot, rules, asked, text)
     if len(without_lineage) == 1 and not in_events:
         raise NeverWritten("/".join(without_lineage[0].parts))
     found = found or without_lineage
@@ -70,13 +64,11 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown(
-        "dataset", whole, nearest_names(asked.dataset, _accepted_names(snapshot, names)), note=removal_note(snapshot)
-    )
+    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)), note=removal_note(snapshot))
 
 
 def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
-    """Return the datasets that a text may mean as a complete name, sorted. The list is empty for a part of a name."""
+    """Return the datasets that a text may mean as a complete name, in order; none for a part of a name."""
     if len(text) > LONGEST:
         return []
     asked, names = Subject(None, text.strip()), snapshot.display_names(rules)
@@ -86,40 +78,40 @@ def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name
         return [exact] if snapshot.knows(exact) else []
     candidates = names.ending(text.strip().strip("/"))
     return sorted(
-        name for name in candidates.own or candidates.aliases or candidates.ignoring_case if snapshot.knows(name)
+        name for name in candidates.own or candidates.aliases or candidates.in_any_case if snapshot.knows(name)
     )[:_MAX_NAMED]
 
 
-def _matching_in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
-    """Return the matching datasets that events name, but that no lineage contains."""
+def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
+    """Return the matching datasets among those that events name and no lineage contains."""
     named = (snapshot.resolve(name) for name in candidate_names(rules, asked))
     exact = next((name for name in named if snapshot.is_in_events(name)), None)
     if exact is not None:
         return [exact]
     namespaces, every = _namespaces(rules, asked), snapshot.names_in_events()
-    found = {name for name in every if _ends_with(name, text) and _is_in_namespace(name, namespaces)}
+    found = {name for name in every if _ends_with(name, text) and _is_in(name, namespaces)}
     candidates = snapshot.display_names(rules).ending(text, frozenset(namespaces))
-    return sorted(found or candidates.own or candidates.aliases or candidates.ignoring_case)
+    return sorted(found or candidates.own or candidates.aliases or candidates.in_any_case)
 
 
 def _matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tuple[str, ...]) -> list[Name]:
-    """Return datasets with a name that ends with a text, else with such an alias, else matches that ignore case.
+    """Return datasets whose name ends with a text, else those with such an alias, else those that match without case.
 
-    A text with `.` may also mean a path: `silver.orders` matches `…/silver/orders`. A text with `/` may mean a name in
-    a catalog. If a dataset's own name matches only in this form, datasets with a matching alias are candidates, too.
+    A text with `.` may also be a path, and one with `/` a name in a catalog: `silver.orders` is `…/silver/orders`. If
+    only this form matches a dataset's own name, datasets with a matching alias are candidates, too.
     """
-    candidates = NameMatches(
+    candidates = Meant(
         *({each for each in found if snapshot.knows(each)} for found in names.ending(text, frozenset(namespaces)))
     )
-    own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in_namespace(name, namespaces)}
+    own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in(name, namespaces)}
     matching = own | candidates.own
     if not own:
         matching |= candidates.aliases | {
             dataset
             for alias, dataset in snapshot.aliases().items()
-            if _ends_with(alias, text) and _is_in_namespace(alias, namespaces) and snapshot.knows(dataset)
+            if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
         }
-    return sorted(matching or candidates.ignoring_case)
+    return sorted(matching or candidates.in_any_case)
 
 
 def _matching_shortened(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[Name]:
@@ -131,15 +123,12 @@ def _matching_shortened(snapshot: Snapshot, asked: Subject, rules: NameRules) ->
     return sorted(
         name
         for name in snapshot.datasets()
-        if _is_in_namespace(name, namespaces) and (fits(name.name) or fits("/".join(name.parts)))
+        if _is_in(name, namespaces) and (fits(name.name) or fits("/".join(name.parts)))
     )
 
 
 def shortened_name_matcher(text: str) -> Callable[[str], bool] | None:
-    """Return a function that returns whether a name matches a text in which `…` or `...` stands for omitted parts.
-
-    Returns None if the text has no omitted part.
-    """
+    """Return a function that matches names against a text with `…` or `...` for an omitted part; None without one."""
     parts = text.replace("...", "…").split("…")
     if len(parts) == 1 or not any(parts):
         return None
@@ -147,7 +136,7 @@ def shortened_name_matcher(text: str) -> Callable[[str], bool] | None:
     return lambda name: pattern.fullmatch(name) is not None
 
 
-def _accepted_names(snapshot: Snapshot, names: DisplayNames) -> set[str]:
+def _accepted(snapshot: Snapshot, names: DisplayNames) -> set[str]:
     """Return all accepted names of datasets: their own, display names and aliases."""
     aliases = (alias for alias, dataset in snapshot.aliases().items() if snapshot.knows(dataset))
     labels = {label for label, dataset in names.labelled() if snapshot.knows(dataset)}
@@ -155,7 +144,7 @@ def _accepted_names(snapshot: Snapshot, names: DisplayNames) -> set[str]:
 
 
 def candidate_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
-    """Yield the canonical names for a text that is a complete name: an alias, or a location, also as in SQL."""
+    """Yield the canonical names that a text may be as a complete name: an alias, or an address, also in SQL."""
     if asked.namespace is not None:
         yield rules.canonical(asked.namespace, asked.dataset)
         return
@@ -168,13 +157,13 @@ def candidate_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
 
 
 def _namespaces(rules: NameRules, asked: Subject) -> tuple[str, ...]:
-    """Return the spellings of the requested namespace. An empty tuple means any namespace."""
+    """Return the spellings of the requested namespace, empty for any."""
     if asked.namespace is None:
         return ()
     return asked.namespace, rules.canonical(asked.namespace, asked.dataset).namespace
 
 
-def _is_in_namespace(name: Name, namespaces: tuple[str, ...]) -> bool:
+def _is_in(name: Name, namespaces: tuple[str, ...]) -> bool:
     return not namespaces or name.namespace in namespaces
 
 
@@ -191,19 +180,18 @@ def _ends_with(name: Name, text: str) -> bool:
 _ESCAPES = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])")
 
 
-def _unescape_invisible(text: str) -> str:
+def _unescaped(text: str) -> str:
     """Replace Python's escapes for invisible characters, because messages print names with them."""
     return _ESCAPES.sub(lambda found: found.group().encode("ascii").decode("unicode_escape"), text)
 
 
 def find_job(
-    snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str, *, exact: bool = False
+    snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str, *, whole: bool = False
 ) -> Name:
     """Return the key of a job by its name. Raises NotKnown, or WrongQuestion if several match.
 
-    If no job has exactly this name, the name may be quoted, in another case, or the end of a job's name after a dot or
-    slash.
-    jobs: keys of the jobs to search. exact: accept only complete names in their own case.
+    If no job has the exact name, it may be quoted, in another case, or the end of a job's name after a dot or a slash.
+    whole: accept only complete names in their own case.
     """
     shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
     found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
@@ -214,24 +202,19 @@ def find_job(
         found = sorted(
             {job for job, parts in shown if namespace in (None, parts[0]) and (fits(parts[1]) or fits("/".join(parts)))}
         )
-    if not found and not exact:
-        found = _jobs_matching_ignoring_case(shown, namespace, name)
+    if not found and not whole:
+        found = _jobs_like(shown, namespace, name)
     if len(found) > 1:
         every = ", ".join(repr("/".join(job.parts)) for job in found[:NEAREST])
         raise WrongQuestion(f"{name[:200]!r} matches {len(found)} jobs: {every}. Write one of them, or its namespace.")
     if not found:
-        near = nearest_names(name, {parts[1] for _, parts in shown})
+        near = nearest(name, {parts[1] for _, parts in shown})
         raise NotKnown("job", f"{namespace}/{name}" if namespace else name, near)
     return found[0]
 
 
-def _jobs_matching_ignoring_case(
-    shown: Iterable[tuple[Name, tuple[str, str]]], namespace: str | None, name: str
-) -> list[Name]:
-    """Return jobs that match a text if case and quotes are ignored.
-
-    If there are none, return jobs with names that end with the text. shown: pairs (job key, (namespace, name)).
-    """
+def _jobs_like(shown: Iterable[tuple[Name, tuple[str, str]]], namespace: str | None, name: str) -> list[Name]:
+    """Return jobs that match a text without case and quotes, else those whose name ends with it."""
     wanted = without_quotes(name).casefold().strip("./")
     in_it = [
         (job, f"/{parts[0]}/{parts[1]}".casefold(), parts[1].casefold())
@@ -246,7 +229,7 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     """Return the key of a column. Raises NotKnown with similar names."""
     columns, graph = snapshot.shown_columns(dataset), snapshot.graph
     key = columns.key(column)
-    locations = (dataset, *snapshot.naming.moved.other_current_locations(dataset.plain))
+    locations = (dataset, *snapshot.naming.moved.others_now(dataset.plain))
     numbers = [number for location in locations for number in graph.generations.get(location, ())]
     if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
         return key
@@ -258,12 +241,12 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
         ):
             return columns.key(there)
     mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
-    known = {each.casefold(): columns.displayed_spelling(each) for each in (*mentioned, *columns.by_key)}
+    known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
     if len(column) > 2 and column[0] == column[-1] and column[0] in "\"`'":
         return find_column(snapshot, dataset, column[1:-1])
     if (unquoted := without_quotes(column)) != column or (unquoted := _unqualified(dataset, column)) != column:
         return find_column(snapshot, dataset, unquoted)
-    plain = _unescape_invisible(column)
+    plain = _unescaped(column)
     if plain != column:
         return find_column(snapshot, dataset, plain)
     fits = shortened_name_matcher(column.casefold())
@@ -273,7 +256,7 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     if matching:
         shown = ", ".join(repr(known[each]) for each in matching[:NEAREST])
         raise WrongQuestion(f"{column[:200]!r} matches {len(matching)} columns: {shown}. Write one of them.")
-    raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, nearest_names(column, set(known.values())))
+    raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, nearest(column, set(known.values())))
 
 
 def _unqualified(dataset: Name, column: str) -> str:
@@ -287,9 +270,8 @@ def _unqualified(dataset: Name, column: str) -> str:
 def nodes_of(snapshot: Snapshot, counted: CountedEdges, dataset: Name, key: str | None) -> list[int]:
     """Return the nodes of a column and its nested columns; with None, of all columns of a dataset.
 
-    The nodes belong to the newest generation of the dataset that was written, so that questions about a dropped dataset
-    have an answer. If only attempts mention the newest generation, the nodes of an earlier generation are returned, too
-    (rule 7.3).
+    Begins at the newest generation that lived, so that questions about a dropped dataset have an answer, and at an
+    earlier one if only attempts mention the newest one (rule 7.3).
     """
     return [node for number in counted.lifetimes.starts(dataset) for node in nodes_in(snapshot, counted, number, key)]
 
@@ -302,4 +284,4 @@ def nodes_in(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | 
     if key is None:
         return list(snapshot.graph.nodes_of(number))
     own = counted.nesting.columns_of(number).key(key)
-    return sorted(counted.nesting.add_nested_columns({snapshot.graph.get_or_add_node(number, own)}))
+    return sorted(counted.nesting.whole({snapshot.graph.node_for(number, own)}))

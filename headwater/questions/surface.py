@@ -7,29 +7,29 @@ from typing import NamedTuple
 from msgspec import UNSET, structs
 
 from headwater.common.errors import NotKnown
-from headwater.common.nearest_names import NEAREST, nearest_names
+from headwater.common.nearest_names import NEAREST, nearest
 from headwater.common.paging import ListPage, RowOrder
-from headwater.events.times import iso_time
-from headwater.lineage.edges.candidates import NO_SOURCES
+from headwater.events.times import iso
+from headwater.lineage.edges.current_candidates import SILENT
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.tags import has_tag
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.run_derivation import lineage_weight
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.lineage.traversal.clear_rows import Writes
-from headwater.lineage.traversal.frontier import Hit
-from headwater.lineage.traversal.masking_surface import SurfaceColumn, surface_with_rows
-from headwater.lineage.traversal.tagged_columns import tagged_columns, tagged_until
-from headwater.questions.answer_types.columns import Exposures, Surface, SurfaceItem, SurfaceVia
-from headwater.questions.answer_types.common import Column, Job, StepTransformation
+from headwater.lineage.runs.run_derivation import weight_of
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.exposed_until import Writes
+from headwater.lineage.walks.masking_surface import Surfaced, surface_with_rows
+from headwater.lineage.walks.tagged_columns import tagged_columns, tagged_until
+from headwater.lineage.walks.wave import Hit
+from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
+from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
 from headwater.questions.conversions import ColumnConverter, former_location
-from headwater.questions.incomplete_lineage import removal_note, removed_day, unfinished_runs, with_unproven_exposure
+from headwater.questions.incomplete_lineage import removal_note, removed_day, unfinished_runs, unproven
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
 Place = tuple[str, str, str]
-"""(namespace, dataset, column key)."""
+"""Namespace, dataset and key of a column."""
 
 ONCE_EXPOSED = "once_exposed"
 _RANK = {"exposed": 0, ONCE_EXPOSED: 1, "unknown": 2, "masked": 3}
@@ -41,10 +41,7 @@ NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no w
 
 
 class TaggedSources(NamedTuple):
-    """The sources of a surface.
-
-    nodes: nodes of tagged columns. whole: numbers of tagged datasets without known columns.
-    """
+    """Tagged columns by node, and tagged datasets without known columns."""
 
     nodes: list[int]
     whole: list[int]
@@ -53,95 +50,78 @@ class TaggedSources(NamedTuple):
 class FoundSurface(NamedTuple):
     """The masking surface of a moment, including the tagged columns if the question is by tag.
 
-    ways: maps each reached node to the hit that leads to it. until: maps (dataset number, column key) to the last time
-    (us) at which the column was written unmasked. presumed: edge sets of jobs that are presumed retired.
+    until: last time (us) at which masked columns were written unmasked.
     """
 
     sources: TaggedSources
-    columns: list[SurfaceColumn]
+    columns: list[Surfaced]
     ways: Mapping[int, Hit]
     until: Mapping[tuple[int, str | None], int]
     presumed: Set[int] = frozenset()
 
-    def exposed_until(self, column: SurfaceColumn) -> int | None:
-        """Return the time (us) of the last unmasked write if the dataset may still contain its rows.
-
-        Returns None for exposed columns, and if there is no such write.
-        """
+    def exposed_until(self, column: Surfaced) -> int | None:
+        """Return the last time (us) of unmasked writes whose rows may still be there, None for exposed columns."""
         return None if column.exposure == "exposed" else self.until.get((column.dataset, column.key))
 
-    def exposed_places(self, snapshot: Snapshot) -> set[Place]:
-        """Return the columns with readable values."""
-        return {_column_names(snapshot, each) for each in self.columns if each.exposure == "exposed"}
+    def exposed(self, snapshot: Snapshot) -> set[Place]:
+        """Return the columns whose values are readable."""
+        return {_place(snapshot, each) for each in self.columns if each.exposure == "exposed"}
 
 
 def find_surface(
-    snapshot: Snapshot,
-    rules: UserRules,
-    counted: CountedEdges,
-    *,
-    tag: str,
-    source: Subject | None,
-    tagged_elsewhere: bool = False,
+    snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, tag: str, source: Subject | None
 ) -> FoundSurface:
     """Find where values of tagged columns, or of one source column, are readable, masked or unknown.
 
     A question by tag also returns the tagged columns; a source column without a tag is only the start.
-    tagged_elsewhere: the snapshot is one part of the lineage, and another part mentions a column with the tag.
     Raises NotKnown for an unknown tag or column.
     """
-    if source:
-        sources = _source_columns(snapshot, rules, counted, source)
-    else:
-        sources = tagged_sources(snapshot, rules, counted, tag, tagged_elsewhere=tagged_elsewhere)
-    writes = Writes(snapshot.seen, snapshot.rows_until)
-    found = surface_with_rows(
-        snapshot.graph, sources.nodes, sources.whole, counted, writes, tagged_elsewhere=tagged_elsewhere
+    sources = (
+        _source_columns(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
     )
-    emptied = _emptied_locations(snapshot, counted)
+    writes = Writes(snapshot.seen, snapshot.rows_until)
+    found = surface_with_rows(snapshot.graph, sources.nodes, sources.whole, counted, writes)
+    emptied = _emptied(snapshot, counted)
     if emptied:
         found = found._replace(columns=[each for each in found.columns if each.dataset not in emptied])
     if source:
-        return FoundSurface(
-            sources, _with_proven_exposure(snapshot, found.columns), found.ways, found.until, counted.presumed
-        )
+        return FoundSurface(sources, _proven(snapshot, found.columns), found.ways, found.until, counted.presumed)
     own = tagged_columns(
         snapshot.graph, sources.nodes, sources.whole, counted, base_us=snapshot.base_us, seen=snapshot.seen
     )
     own = [each for each in own if each.dataset not in emptied]
-    own_until = tagged_until(snapshot.graph, own, counted, writes)
-    columns = _with_proven_exposure(snapshot, [*own, *found.columns])
+    own_until = tagged_until(snapshot.graph, own, writes)
+    columns = _proven(snapshot, [*own, *found.columns])
     return FoundSurface(sources, columns, found.ways, {**found.until, **own_until}, counted.presumed)
 
 
-def _with_proven_exposure(snapshot: Snapshot, columns: list[SurfaceColumn]) -> list[SurfaceColumn]:
-    return columns if snapshot.removed_before_us is None else list(with_unproven_exposure(columns))
+def _proven(snapshot: Snapshot, columns: list[Surfaced]) -> list[Surfaced]:
+    return columns if snapshot.removed_before_us is None else list(unproven(columns))
 
 
-def _emptied_locations(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
-    """Return the numbers of former locations that have no rows any more (rule 8). They are not part of the surface."""
+def _emptied(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
+    """Return the former locations without rows (rule 8), which are not on the surface."""
     graph, moved = snapshot.graph, snapshot.naming.moved
     return {
         number
         for location in (moved.former_locations() if moved.any else ())
         for number in graph.generations.get(location, ())
-        if _is_emptied_location(snapshot, counted, number)
+        if _is_emptied(snapshot, counted, number)
     }
 
 
-def _is_emptied_location(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
+def _is_emptied(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
     graph, name = snapshot.graph, snapshot.graph.names[number]
-    writers = [each for each in graph.fed_by.get(number, ()) if lineage_weight(graph.sets[each][1]) > NO_SOURCES]
-    if not writers or counted.attempted.intersection(graph.attempts_by_output.get(number, ())):
+    writers = [each for each in graph.fed_by.get(number, ()) if weight_of(graph.sets[each][1]) > SILENT]
+    if not writers or counted.attempted.intersection(graph.attempts_at.get(number, ())):
         return False
     return all(
-        graph.sets[each][0].layer == "observed"
-        and snapshot.rows_until(name, snapshot.seen(each).last_us) != MAX_TIME_US
+        graph.sets[each][0].layer == "observed" and snapshot.rows_until(name, snapshot.seen(each).last_us) != EVER_US
         for each in writers
     )
 
 
-def surface_answer(
+def exposures(
     snapshot: Snapshot, found: FoundSurface, *, tag: str, page: ListPage, exposed_before: Set[Place] | None = None,
     only: str | None = None,
 ) -> Surface:  # fmt: skip
@@ -153,32 +133,30 @@ def surface_answer(
     """
     show, shown = ColumnConverter(snapshot, found.presumed), found.columns
     if exposed_before is not None:
-        shown = [
-            each for each in shown if each.exposure == "exposed" and _column_names(snapshot, each) not in exposed_before
-        ]
+        shown = [each for each in shown if each.exposure == "exposed" and _place(snapshot, each) not in exposed_before]
     words = Counter(word for each in shown for word in _filter_values(each, found))
-    result = _row_order(snapshot, show, found).page(
+    result = _order(snapshot, show, found).page(
         (each for each in shown if only is None or only in _filter_values(each, found)), page
     )
     return Surface(
         tag,
-        [Column(*show.names_of_node(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
-        [_to_surface_item(snapshot, show, each, found) for each in result.rows],
+        [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
+        [_item(snapshot, show, each, found) for each in result.rows],
         Exposures(**{word: words[word] for word in (*_RANK, TAGGED)}),
         events_removed_before=removed_day(snapshot) or UNSET,
         **result.info,
     )
 
 
-def _row_order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> RowOrder[SurfaceColumn]:
-    def via(each: SurfaceColumn) -> SurfaceVia | None:
-        return _to_surface_item(snapshot, show, each, found).via
+def _order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> RowOrder[Surfaced]:
+    def via(each: Surfaced) -> SurfaceVia | None:
+        return _item(snapshot, show, each, found).via
 
-    def job(each: SurfaceColumn) -> str | None:
+    def job(each: Surfaced) -> str | None:
         last = via(each)
         return last.job.name if last else None
 
-    def came_from(each: SurfaceColumn) -> str | None:
+    def came_from(each: Surfaced) -> str | None:
         last = via(each)
         return last.dataset or None if last else None
 
@@ -187,66 +165,58 @@ def _row_order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -
         {
             "exposure": lambda each: 2 * _RANK[each.exposure] + (not each.tagged),
             "exposed_until": lambda each: found.until.get((each.dataset, each.key)),
-            "namespace": lambda each: _column_names(snapshot, each)[0],
-            "dataset": lambda each: _column_names(snapshot, each)[1],
+            "namespace": lambda each: _place(snapshot, each)[0],
+            "dataset": lambda each: _place(snapshot, each)[1],
             "column": lambda each: each.key,
             "from": came_from,
             "job": job,
         },
         "exposure",
-        lambda each: (*_column_names(snapshot, each), each.dataset),
+        lambda each: (*_place(snapshot, each), each.dataset),
         ties=4,
-        texts=lambda each: (*_column_names(snapshot, each), came_from(each), job(each)),
+        texts=lambda each: (*_place(snapshot, each), came_from(each), job(each)),
     )
 
 
-def _filter_values(each: SurfaceColumn, found: FoundSurface) -> tuple[str, ...]:
+def _filter_values(each: Surfaced, found: FoundSurface) -> tuple[str, ...]:
     """Return all filter values that a column matches."""
     once = each.exposure in _WITH_EARLIER_ROWS and (each.dataset, each.key) in found.until
     return (each.exposure, *([ONCE_EXPOSED] if once else []), *([TAGGED] if each.tagged else []))
 
 
 _WITH_EARLIER_ROWS = ("masked", "unknown")
-"""Exposures of columns that may still contain unmasked rows of earlier writes, so they may have `exposed_until`."""
+"""States that `exposed_until` can accompany: unmasked rows of earlier writes may still be there."""
 
 
 def _is_shown(snapshot: Snapshot, node: int) -> bool:
-    """Return whether a source column belongs to the newest generation of its dataset."""
+    """Return whether a source is in the newest generation of its name."""
     number = snapshot.graph.columns[node].dataset
     return number == snapshot.counted().lifetimes.newest(snapshot.graph.names[number].plain)
 
 
-def _column_names(snapshot: Snapshot, each: SurfaceColumn) -> Place:
+def _place(snapshot: Snapshot, each: Surfaced) -> Place:
     return (*snapshot.graph.names[each.dataset].parts, each.key or "")
 
 
 def _source_columns(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, source: Subject) -> TaggedSources:
     dataset = find_dataset(snapshot, rules.names, source)
     key = None if source.column is None else find_column(snapshot, dataset, source.column)
-    found = [_sources_for_column(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
+    found = [_columns_of(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
     nodes = [node for each in found for node in each.nodes]
-    return TaggedSources(_with_moved_columns(counted, nodes), [number for each in found for number in each.whole])
+    return TaggedSources(_with_moved(counted, nodes), [number for each in found for number in each.whole])
 
 
-def _sources_for_column(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
-    """Return the sources for a column and its nested columns.
-
-    If `key` is None, return all columns of the dataset, including columns without edges.
-    """
+def _columns_of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
+    """Return a column with its nested columns, or all columns of a dataset, including those without edges."""
     if key is not None:
         return TaggedSources(nodes_in(snapshot, counted, number, key), [])
     keys = snapshot.columns(snapshot.graph.names[number]).by_key
-    every = dict.fromkeys([snapshot.graph.get_or_add_node(number, each) for each in keys])
+    every = dict.fromkeys([snapshot.graph.node_for(number, each) for each in keys])
     return TaggedSources(list(every | dict.fromkeys(snapshot.graph.nodes_of(number))), [] if keys else [number])
 
 
-def tagged_sources(
-    snapshot: Snapshot, rules: UserRules, counted: CountedEdges, key: str, *, tagged_elsewhere: bool = False
-) -> TaggedSources:
-    """Return the columns with a tag, from facets or the tags file. Raises NotKnown with the known tags.
-
-    tagged_elsewhere: do not raise NotKnown if no column of this snapshot has the tag.
-    """
+def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, key: str) -> TaggedSources:
+    """Return the columns with a tag, from facets or the tags file. Raises NotKnown with the known tags."""
     nodes: dict[int, None] = {}
     whole: dict[int, None] = {}
     known: set[str] = set()
@@ -254,19 +224,19 @@ def tagged_sources(
         known.add(tag[0])
         for number in counted.lifetimes.generations(dataset) if has_tag(*tag, key) else ():
             named = None if column is None else snapshot.columns(snapshot.graph.names[number]).key(column)
-            found = _sources_for_column(snapshot, counted, number, named)
+            found = _columns_of(snapshot, counted, number, named)
             nodes.update(dict.fromkeys(found.nodes))
             whole.update(dict.fromkeys(found.whole))
-    if not tagged_elsewhere and not any(each.casefold() == key.casefold() for each in known):
-        near = nearest_names(key, known) or sorted(known)[:NEAREST]
+    if not any(each.casefold() == key.casefold() for each in known):
+        near = nearest(key, known) or sorted(known)[:NEAREST]
         come_from = f"Tags come from `tags` facets and from the file {rules.tags_file}."
         raise NotKnown("tag", key, near, come_from, removal_note(snapshot))
-    return TaggedSources(_with_moved_columns(counted, list(nodes)), list(whole))
+    return TaggedSources(_with_moved(counted, list(nodes)), list(whole))
 
 
-def _with_moved_columns(counted: CountedEdges, nodes: list[int]) -> list[int]:
+def _with_moved(counted: CountedEdges, nodes: list[int]) -> list[int]:
     """Add the columns that contain the values of tagged columns after a name moved (rule 10.11)."""
-    every = counted.nesting.add_nested_columns(set(nodes))
+    every = counted.nesting.whole(set(nodes))
     return [*nodes, *sorted(counted.moved_on(every, forward=True) - every)]
 
 
@@ -290,46 +260,39 @@ def _own_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str 
                     yield dataset, column, tag
 
 
-def _to_surface_item(
-    snapshot: Snapshot, show: ColumnConverter, each: SurfaceColumn, found: FoundSurface
-) -> SurfaceItem:
+def _item(snapshot: Snapshot, show: ColumnConverter, each: Surfaced, found: FoundSurface) -> SurfaceItem:
     graph = snapshot.graph
     until = found.exposed_until(each)
     how: StepTransformation | str = NOT_MASKED if each.tagged else UNACCOUNTED
     name = graph.names[each.dataset]
-    column = None if each.key is None else snapshot.columns(name).displayed_spelling(each.key)
+    column = None if each.key is None else snapshot.columns(name).shown(each.key)
     source = Column(*name.parts, column) if each.tagged else None
     via: SurfaceVia | None = None
     if each.hit is not None:
-        reached = show.to_via(each.hit)
+        reached = show.via(each.hit)
         how, via = reached.transformation, SurfaceVia(**structs.asdict(reached))
-        source = source or Column(*show.names_of_node(_source_of_path(each.hit, found.ways)))
+        source = source or Column(*show.place(_source(each.hit, found.ways)))
     elif each.opaque is not None:
         output, lineage = graph.sets[each.opaque]
         carried = NOT_NAMED if each.tagged else _LEFT_OUT
-        how = NOT_COMPLETED if lineage.attempt_state else carried if lineage.has_column_lineage else NOT_COVERED
+        how = NOT_COMPLETED if lineage.attempt else carried if lineage.carries else NOT_COVERED
         if each.opaque in graph.unfollowed and not each.tagged:
             how = FED_BY_JOB
         runs = unfinished_runs(snapshot, [each.opaque])
         via = SurfaceVia(
-            job=Job(*snapshot.job(output.job).parts),
-            unread=lineage.unread_sql_reason or UNSET,
-            not_completed=runs or UNSET,
+            job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET, not_completed=runs or UNSET
         )
     former = former_location(snapshot.naming, name)
     return SurfaceItem(
-        *name.parts, column, each.exposure, each.tagged, iso_time(until), how, source, via, each.earlier, former
+        *name.parts, column, each.exposure, each.tagged, iso(until), how, source, via, each.earlier, former
     )
 
 
 _LEFT_OUT = "its job does not report what feeds this column"
 
 
-def _source_of_path(hit: Hit, ways: Mapping[int, Hit]) -> int:
-    """Return the node at the start of the path to a hit.
-
-    For a column with unknown exposure, this is the column itself.
-    """
+def _source(hit: Hit, ways: Mapping[int, Hit]) -> int:
+    """Follow parents back to the start of the path; for an unknown column, this is the column itself."""
     parent, seen = hit.parent, {hit.node}
     while parent not in seen and (before := ways.get(parent)) is not None:
         seen.add(parent)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import get_args
 
 from headwater.common.errors import NotKnown
-from headwater.common.nearest_names import nearest_names
+from headwater.common.nearest_names import nearest
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import is_never_hidden
-from headwater.lineage.runs.jobs import FoldJob, keep_job
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.questions.answer_types.graphs import GraphAnswer, GraphEdge, GraphNode, Kind, Level
+from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.picture_answers import GraphAnswer, GraphEdge, GraphNode, Kind, Level
 
 _LEVELS = get_args(Level)
 _EDGES_OF_A_NODE = 5
@@ -27,25 +27,25 @@ def table_graph(
     level: Level,
     expand: Collection[str],
     limit: int,
-    fold: FoldJob = keep_job,
-    hides: Callable[[Name], bool] = is_never_hidden,
+    fold: Fold = as_it_is,
+    hides: Callable[[Name], bool] = nothing_hidden,
 ) -> GraphAnswer:
     """Answer groups, the datasets of expanded groups, and the number of edges and jobs between them.
 
-    level: the first level of groups: by namespace, by the first part of a name (in OneLake the lakehouse), or by all
-    parts but the last; `none` shows datasets. expand: ids of groups to expand by one level.
+    level: first level of groups: the namespace, the first part of a name (in OneLake the lakehouse), or all but its
+    last part; none shows datasets. expand: ids of groups to expand by one level.
     fold: maps jobs to the jobs that represent them. hides: returns whether to omit a dataset and its edges.
     Raises NotKnown for an unknown group.
     """
     start = _LEVELS.index(level)
-    there = [name for name in snapshot.own_names() if counted.shows_dropped or snapshot.exists(name)]
+    there = [name for name in snapshot.own_names() if counted.shows_gone or snapshot.stands(name)]
     datasets = [name for name in there if not hides(name)]
-    _check_expanded_ids(expand, datasets)
-    node_of = {name: _node_of_dataset(name, start, expand) for name in datasets}
+    _check(expand, datasets)
+    node_of = {name: _node(name, start, expand) for name in datasets}
     sizes = Counter(node_of.values())
     shown = sorted(sizes, key=lambda node: (-sizes[node], node))[:limit]
     ids = {node: node_id(node) for node in shown}
-    edges, inside = _edges_between_nodes(snapshot, counted, node_of, ids, fold)
+    edges, inside = _edges(snapshot, counted, node_of, ids, fold)
     listed = sorted(edges.items(), key=lambda item: (-item[1][0], item[0]))
     most = limit * _EDGES_OF_A_NODE
     return GraphAnswer(
@@ -64,15 +64,15 @@ def node_id(node: Node) -> str:
     return f"{kind}:{namespace}/{name}" if name else f"{kind}:{namespace}"
 
 
-def _edges_between_nodes(
-    snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str], fold: FoldJob
+def _edges(
+    snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str], fold: Fold
 ) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
     pairs: dict[tuple[Name, Name], set[Name]] = {}
     for number, (group, lineage) in snapshot.graph.sets.items():
         output = lineage.output
         if not counted.says(number) or output is None or snapshot.graph.dataset(output) in counted.hidden:
             continue
-        for source in {name.plain for name in lineage.source_datasets}:
+        for source in {name.plain for name in lineage.tables}:
             if source in node_of and output.plain in node_of:
                 pairs.setdefault((source, output.plain), set()).update([fold(group.job)] if group.has_job else ())
     found: dict[tuple[str, str], tuple[int, set[Name]]] = {}
@@ -89,14 +89,14 @@ def _edges_between_nodes(
     return found, inside
 
 
-def _node_of_dataset(name: Name, start: int, expand: Collection[str]) -> Node:
-    for node in _groups_of_dataset(name)[start:]:
+def _node(name: Name, start: int, expand: Collection[str]) -> Node:
+    for node in _groups(name)[start:]:
         if node_id(node) not in expand:
             return node
     return ("dataset", name.namespace, name.name)
 
 
-def _groups_of_dataset(name: Name) -> Sequence[Node]:
+def _groups(name: Name) -> Sequence[Node]:
     """Return the groups of a dataset, from namespace to schema. Two levels may have the same group."""
     text = name.name.strip("/")
     separator = "/" if "/" in text else "."
@@ -105,14 +105,14 @@ def _groups_of_dataset(name: Name) -> Sequence[Node]:
     return [("group", name.namespace, part) for part in ("", first if rest else "", schema)]
 
 
-def _check_expanded_ids(expand: Collection[str], datasets: Sequence[Name]) -> None:
+def _check(expand: Collection[str], datasets: Sequence[Name]) -> None:
     if not expand:
         return
-    known = set(_group_ids(datasets))
+    known = set(_ids(datasets))
     for each in expand:
         if each not in known:
-            raise NotKnown("group", each, nearest_names(each, known))
+            raise NotKnown("group", each, nearest(each, known))
 
 
-def _group_ids(datasets: Sequence[Name]) -> Iterator[str]:
-    return (node_id(node) for name in datasets for node in _groups_of_dataset(name))
+def _ids(datasets: Sequence[Name]) -> Iterator[str]:
+    return (node_id(node) for name in datasets for node in _groups(name))

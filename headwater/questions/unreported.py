@@ -10,14 +10,11 @@ from headwater.events.decode import decode
 from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.reported_events import newest_job_bodies
-from headwater.questions.answer_types.reports import Comparison, Finding, FindingKind, SavedFinding, Unreported
+from headwater.questions.answers.report_answers import Comparison, Finding, FindingKind, SavedFinding, Unreported
 
 
 class _FindingFacet(msgspec.Struct):
-    """The content of the facet with findings.
-
-    kinds: counts of all findings by kind; facets of earlier releases do not have it.
-    """
+    """The contents of the facet. kinds: counts of all findings; earlier releases counted only the listed ones."""
 
     since: str
     until: str

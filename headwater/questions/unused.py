@@ -8,15 +8,15 @@ from typing import get_args
 from msgspec import UNSET
 
 from headwater.common.paging import ListPage, RowOrder
-from headwater.events.times import iso_time
-from headwater.lineage.edges.accounted_columns import ALL_COLUMNS
+from headwater.events.times import iso
+from headwater.lineage.edges.accounting import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import UserRules, is_never_hidden
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.named_columns import judged_columns
-from headwater.lineage.snapshots.snapshot import Snapshot, Window
-from headwater.lineage.snapshots.whole_rewrites import DAY_US
-from headwater.lineage.traversal.column_verdicts import (
+from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.named_columns import judged_columns
+from headwater.lineage.time.snapshot import Snapshot, Window
+from headwater.lineage.time.whole_rewrites import DAY_US
+from headwater.lineage.walks.column_verdicts import (
     ATTEMPT,
     UNACCOUNTED,
     ColumnVerdict,
@@ -24,7 +24,8 @@ from headwater.lineage.traversal.column_verdicts import (
     column_verdicts,
     only_shows,
 )
-from headwater.questions.answer_types.columns import (
+from headwater.questions.answers.answer_parts import Job, JobUnread
+from headwater.questions.answers.column_answers import (
     DatasetReaders,
     Reason,
     Showing,
@@ -33,7 +34,6 @@ from headwater.questions.answer_types.columns import (
     Verdicts,
     Word,
 )
-from headwater.questions.answer_types.common import Job, JobUnread
 from headwater.questions.conversions import former_location
 from headwater.questions.incomplete_lineage import describe_runs, removed_day, unfinished_runs
 from headwater.questions.subjects import Subject, find_dataset
@@ -41,9 +41,9 @@ from headwater.questions.subjects import Subject, find_dataset
 _Row = tuple[Name, ColumnVerdict]
 
 
-def verdicts_answer(
+def verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, asked: Subject | None, page: ListPage,
-    only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = is_never_hidden,
+    only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = nothing_hidden,
     window: Window | None = None, former: bool = False,
 ) -> Unused:  # fmt: skip
     """Answer which columns of a dataset, or of all datasets, are used, unused, or unknown.
@@ -62,13 +62,13 @@ def verdicts_answer(
         for dataset in datasets
         for each in dataset_verdicts(snapshot, rules, counted, dataset, strict=strict)
     ]
-    cut = _row_order(snapshot).page((row for row in rows if only in (None, row[1].verdict)), page)
+    cut = _order(snapshot).page((row for row in rows if only in (None, row[1].verdict)), page)
     counts = Counter[Word](each.verdict for _, each in rows)
     reasons = Counter[tuple[Word, str]]((each.verdict, each.reason) for _, each in rows)
     shown = dict.fromkeys(dataset for dataset, _ in cut.rows)
     readers = {dataset: _dataset_readers(snapshot, counted, dataset) for dataset in shown}
     return Unused(
-        _to_verdicts(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}, window),
+        _items(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}, window),
         list(readers.values()),
         Verdicts(**{word: counts[word] for word in get_args(Word)}),
         [Reason(*why, count) for why, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))],
@@ -78,9 +78,9 @@ def verdicts_answer(
     )
 
 
-def _row_order(snapshot: Snapshot) -> RowOrder[_Row]:
+def _order(snapshot: Snapshot) -> RowOrder[_Row]:
     def column(row: _Row) -> str | None:
-        return snapshot.shown_columns(row[0]).displayed_spelling(row[1].key)
+        return snapshot.shown_columns(row[0]).shown(row[1].key)
 
     return RowOrder(
         "unused",
@@ -90,8 +90,8 @@ def _row_order(snapshot: Snapshot) -> RowOrder[_Row]:
             "column": column,
             "verdict": lambda row: row[1].verdict,
             "reason": lambda row: row[1].reason,
-            "observed_since": lambda row: observed_since_us(snapshot, row[1]),
-            "last_used": lambda row: last_used_us(snapshot, row[1]),
+            "observed_since": lambda row: observed_since(snapshot, row[1]),
+            "last_used": lambda row: last_used(snapshot, row[1]),
         },
         "namespace",
         lambda row: (*row[0].parts, row[1].key),
@@ -100,53 +100,53 @@ def _row_order(snapshot: Snapshot) -> RowOrder[_Row]:
     )
 
 
-def last_used_us(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
-    """Return the time (us) of the last use of a column by a run; None if no use is known."""
+def last_used(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
+    """Return the time (us) of the last use of a column by a run, None if none is known."""
     return max((snapshot.seen(number).last_us for number in verdict.ever), default=None)
 
 
-def observed_since_us(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
+def observed_since(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
     """Return the start of the period that proves a verdict: for unused columns, the first read of the dataset."""
-    return min((snapshot.seen(number).first_us for number in _proof_edge_sets(verdict)), default=None)
+    return min((snapshot.seen(number).first_us for number in _proof(verdict)), default=None)
 
 
-def _proof_edge_sets(verdict: ColumnVerdict) -> tuple[int, ...]:
+def _proof(verdict: ColumnVerdict) -> tuple[int, ...]:
     return verdict.readers if verdict.verdict == "unused" else verdict.edge_sets
 
 
 def dataset_verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, dataset: Name, *, strict: bool = False
 ) -> list[ColumnVerdict]:
-    """Return the verdicts of the columns of a dataset. The list is empty if the dataset is dropped."""
-    if not counted.shows_dropped and not snapshot.exists(dataset):
+    """Return the verdicts of the columns of a dataset, none if it is dropped."""
+    if not counted.shows_gone and not snapshot.stands(dataset):
         return []
     columns = judged_columns(snapshot, dataset)
     consumers: dict[str | None, list[str]] = {}
     for consumer in rules.consumers_of(*dataset.parts):
         for key, name in columns.by_key.items():
-            if consumer.is_reader_of(name):
+            if consumer.reads(name):
                 consumers.setdefault(key, []).append(consumer.consumer)
     numbers = counted.lifetimes.of(dataset)
     newest = counted.lifetimes.standing(dataset)
-    locations = (dataset, *snapshot.naming.moved.other_current_locations(dataset))
-    ever_read = any(map(snapshot.was_read_to_write, locations))
+    locations = (dataset, *snapshot.naming.moved.others_now(dataset))
+    ever_read = any(map(snapshot.was_read, locations))
     removed_before = removed_day(snapshot)
     subject = VerdictSubject(numbers, newest, columns, consumers, ever_read, strict, removed_before, locations)
     return column_verdicts(snapshot.graph, subject, counted)
 
 
-def _to_verdicts(
+def _items(
     snapshot: Snapshot,
     counted: CountedEdges,
     rows: Sequence[_Row],
     positions: Mapping[Name, int],
     window: Window | None,
 ) -> list[Verdict]:
-    """Convert verdicts for an answer. positions: maps each dataset to its index in the list `readers` of the answer."""
+    """positions: position of each dataset in the `readers` of the answer."""
 
     @cache
     def caveats(dataset: Name) -> list[str]:
-        return _proof_caveats(snapshot, counted, dataset)
+        return _caveats(snapshot, counted, dataset)
 
     @cache
     def first_seen(edge_sets: tuple[int, ...]) -> int | None:
@@ -154,56 +154,53 @@ def _to_verdicts(
 
     reason_of = reason_formatter(snapshot)
     return [
-        _to_verdict(
+        _item(
             snapshot,
             dataset,
             each,
             reason=reason_of(each),
-            caveats=[
-                *caveats(dataset),
-                *_short_observation_caveat(snapshot, first_seen(_proof_edge_sets(each)), window),
-            ],
+            caveats=[*caveats(dataset), *_observed_for(snapshot, first_seen(_proof(each)), window)],
             readers=positions[dataset],
-            since_us=first_seen(_proof_edge_sets(each)),
+            since_us=first_seen(_proof(each)),
             presumed=counted.presumed,
         )
         for dataset, each in rows
     ]
 
 
-def _short_observation_caveat(snapshot: Snapshot, since_us: int | None, window: Window | None) -> list[str]:
+def _observed_for(snapshot: Snapshot, since_us: int | None, window: Window | None) -> list[str]:
     """Return a caveat if readers are known for less time than the window."""
-    begin_us = window and snapshot.window_start_us(window)
+    begin_us = window and snapshot.window_start(window)
     if window is None or begin_us is None or since_us is None or since_us <= begin_us:
         return []
     days = (begin_us + window.length_us - since_us) // DAY_US
     return [f"Observed for {days} of {window.length_us // DAY_US} days."]
 
 
-def _to_verdict(
+def _item(
     snapshot: Snapshot, dataset: Name, each: ColumnVerdict, *, reason: str, caveats: list[str], readers: int,
     since_us: int | None, presumed: Set[int],
 ) -> Verdict:  # fmt: skip
     return Verdict(
         *dataset.parts,
-        snapshot.shown_columns(dataset).displayed_spelling(each.key),
+        snapshot.shown_columns(dataset).shown(each.key),
         each.verdict,
         reason,
-        [*caveats, *_display_jobs_caveat(snapshot, each)] if each.verdict == "unused" else [],
-        _jobs_for_answer(snapshot, each.edge_sets, presumed) if each.verdict == "used" else [],
+        [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
+        _shown_jobs(snapshot, each.edge_sets, presumed) if each.verdict == "used" else [],
         each.recreated,
         _display_jobs(snapshot, each.shown),
         list(each.consumers),
         readers,
-        iso_time(since_us),
-        iso_time(last_used_us(snapshot, each)),
+        iso(since_us),
+        iso(last_used(snapshot, each)),
         each.earlier,
-        snapshot.is_named_only_by_readers(dataset, each.key),
+        snapshot.is_of_readers(dataset, each.key),
         each.presumed or UNSET,
     )
 
 
-def _display_jobs_caveat(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
+def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
     """Return a caveat with the batch jobs that read a dataset and wrote nothing, and the times."""
     found = _display_jobs(snapshot, verdict.shown)
     named_jobs = [f"{each.job.name} at {each.time}" for each in found[:_MAX_NAMED]]
@@ -214,14 +211,14 @@ def _display_jobs_caveat(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str
     )
 
 
-def _job_keys(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
+def _jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
     return sorted({snapshot.graph.sets[number][0].job for number in edge_sets})
 
 
-def _jobs_for_answer(snapshot: Snapshot, edge_sets: Iterable[int], presumed: Set[int]) -> list[Job]:
-    """Return the jobs of edge sets, sorted by name. Jobs that are presumed retired come last."""
+def _shown_jobs(snapshot: Snapshot, edge_sets: Iterable[int], presumed: Set[int]) -> list[Job]:
+    """Return jobs by name, those presumed retired last."""
     numbers = set(edge_sets)
-    jobs = (*_job_keys(snapshot, numbers - presumed), *_job_keys(snapshot, numbers & presumed))
+    jobs = (*_jobs(snapshot, numbers - presumed), *_jobs(snapshot, numbers & presumed))
     return [Job(*snapshot.job(job).parts) for job in dict.fromkeys(jobs)]
 
 
@@ -229,39 +226,36 @@ def reason_formatter(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
     """Return a function that formats the reason of a verdict, for index and gold. An `unknown` names its jobs."""
 
     @cache
-    def readers_text(reason: str, edge_sets: tuple[int, ...]) -> str:
+    def readers(reason: str, edge_sets: tuple[int, ...]) -> str:
         if reason == ATTEMPT:
             return describe_runs(snapshot, edge_sets)
         jobs = first_jobs(snapshot, edge_sets)
-        return f"{jobs} ({_unaccounted_columns_text(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
+        return f"{jobs} ({_unaccounted(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
 
-    def display_jobs_text(verdict: ColumnVerdict) -> str:
+    def shown(verdict: ColumnVerdict) -> str:
         named = verdict.verdict == "unknown" and verdict.edge_sets
-        return f"{verdict.reason}: {readers_text(verdict.reason, verdict.edge_sets)}" if named else verdict.reason
+        return f"{verdict.reason}: {readers(verdict.reason, verdict.edge_sets)}" if named else verdict.reason
 
-    return display_jobs_text
+    return shown
 
 
-def _unaccounted_columns_text(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
+def _unaccounted(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     """Return the first columns that readers do not account for."""
     found_sets = [snapshot.graph.sets[number][1] for number in edge_sets]
-    found = {(each.output, key) for each in found_sets if each.output for key in each.unaccounted_columns}
+    found = {(each.output, key) for each in found_sets if each.output for key in each.unaccounted}
     names = [
-        f"all of {output.name}" if key == ALL_COLUMNS else snapshot.columns(output).displayed_spelling(key)
+        f"all of {output.name}" if key == ALL_COLUMNS else snapshot.columns(output).shown(key)
         for output, key in sorted(found)
     ]
-    return _first_names(list(dict.fromkeys(names)))
+    return _first(list(dict.fromkeys(names)))
 
 
 def first_jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
-    """Return a text with the names of the first jobs and the number of further jobs.
-
-    A dataset may have hundreds of readers.
-    """
-    return _first_names([snapshot.job(job).name for job in _job_keys(snapshot, edge_sets)])
+    """Return the first jobs and how many more there are, because a dataset may have hundreds of readers."""
+    return _first([snapshot.job(job).name for job in _jobs(snapshot, edge_sets)])
 
 
-def _first_names(names: Sequence[str]) -> str:
+def _first(names: Sequence[str]) -> str:
     more = len(names) - _MAX_NAMED
     return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -277,10 +271,8 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         for number in graph.readers(each)
         if counted.says(number) or counted.reading[number]
     }
-    possibly_open = ((number, each) for number, each in feeds if number in graph.possibly_open)
-    opaque = {
-        number for number, each in possibly_open if graph.is_opaque(number, each) or graph.leaves_open(number, each)
-    }
+    veiled = ((number, each) for number, each in feeds if number in graph.veiled)
+    opaque = {number for number, each in veiled if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
     shown = {number for number, each in feeds if only_shows(graph, number, each)}
 
     readers, presumed = {number for number, _ in feeds}, counted.presumed
@@ -292,23 +284,21 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
     }
     return DatasetReaders(
         *dataset.parts,
-        _jobs_for_answer(snapshot, readers, presumed),
-        _jobs_for_answer(snapshot, opaque, presumed),
+        _shown_jobs(snapshot, readers, presumed),
+        _shown_jobs(snapshot, opaque, presumed),
         _display_jobs(snapshot, shown),
         unfinished_runs(snapshot, attempts),
-        _jobs_with_unread_sql(snapshot, readers),
+        _unread(snapshot, readers),
         former_location(snapshot.naming, dataset),
-        _jobs_for_answer(snapshot, readers & presumed, presumed) or UNSET,
+        _shown_jobs(snapshot, readers & presumed, presumed) or UNSET,
     )
 
 
-def _jobs_with_unread_sql(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
-    """Return the jobs with SQL that was not used for lineage, or only in part, with the reasons."""
+def _unread(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
+    """Return the jobs whose SQL was not used, or only a part of it, with the reason."""
     found_sets = [snapshot.graph.sets[number] for number in edge_sets]
     found = {
-        (snapshot.job(job_output.job).parts, lineage.unread_sql_reason)
-        for job_output, lineage in found_sets
-        if lineage.unread_sql_reason
+        (snapshot.job(job_output.job).parts, lineage.unread) for job_output, lineage in found_sets if lineage.unread
     }
     return [JobUnread(Job(*job), reason) for job, reason in sorted(found)]
 
@@ -316,14 +306,14 @@ def _jobs_with_unread_sql(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[
 def _display_jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
     """Return jobs with the time of their last read, newest first."""
     found = [
-        Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso_time(snapshot.seen(number).last_us))
+        Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso(snapshot.seen(number).last_us))
         for number in edge_sets
     ]
     found.sort(key=lambda each: (each.job.namespace, each.job.name))
     return sorted(found, key=lambda each: each.time or "", reverse=True)
 
 
-def _proof_caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:
+def _caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:
     """Return the limits of proofs by reported lineage."""
     found = ["Readers that report no lineage (ad-hoc queries, BI tools) are unknown; declare them as consumers."]
     number = counted.lifetimes.newest_with_lineage(dataset)

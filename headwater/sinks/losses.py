@@ -1,4 +1,4 @@
-"""Report which items of a run, or of the newest events in a time range, a sink's target cannot represent."""
+"""Report what a sink's target cannot represent of a run, or of the newest events in a time range."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,31 +11,28 @@ from headwater.events.decode import decode
 from headwater.events.event import Content
 from headwater.events.facet_sets import OF_COLUMNS
 from headwater.events.rows import Row, content_rows
-from headwater.events.times import iso_time
-from headwater.lake.bronze_follower import heads_by_id, newest_heads
+from headwater.events.times import iso
+from headwater.lake.bronze_follower import heads_of, newest_heads
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.reported_events import complete_run_id
-from headwater.lineage.edges.facet_contents import SentEdge, is_delta_internal_file, read_sent_edges
+from headwater.lake.reported_events import whole_run_id
+from headwater.lineage.edges.facet_contents import SentEdge, is_noise, sent_edges
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.sent_facets import Facets, decode_members, parse_stored_event, sent_datasets
-from headwater.sinks.interface.error_isolation import escape_control_characters
-from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import SinkEvent, group_by_run
-from headwater.sinks.interface.support import DEEP, LONG_TEXT, MANY, ItemKind, SupportTable, support_for
-from headwater.sinks.interface.target_registry import target_module
+from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
+from headwater.sinks.contract.error_isolation import one_line
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import SinkEvent, group_by_run
+from headwater.sinks.contract.support import DEEP, LONG_TEXT, MANY, ItemKind, SupportTable, support_for
+from headwater.sinks.contract.target_registry import target_module
 from headwater.sinks.merging.payloads import events_at
 from headwater.sinks.merging.runs import MergedEvent, inputs_of, merge_events
 
 _MAX_BODY_BYTES = 64 << 20
-"""Maximum total size of the event bodies, which limits time and memory. The first body may be larger."""
+"""Limits the total size of bodies (the first one may be larger), and so time and memory."""
 _LINEAGE = ("lineage", *OF_COLUMNS)
 
 
 class LossSelection(NamedTuple):
-    """Which events to examine: the events of `run`, or without it the newest received in [since_us, until_us) (UTC).
-
-    limit: maximum number of events.
-    """
+    """Which events to examine: those of a run, else the newest received in [since, until) (us, UTC)."""
 
     run: str | None = None
     since_us: int | None = None
@@ -44,15 +41,12 @@ class LossSelection(NamedTuple):
 
 
 def loss_report(bronze: Bronze, sink: Sink, selection: LossSelection) -> dict[str, Any]:
-    """Return the items of the selected events that the sink's target does not keep whole, with counts and times.
-
-    `left_out` counts the events that the sink's filter rejects; `truncated` says whether there are more events.
-    """
+    """Return what is lost of the events that pass the sink's filter."""
     more = selection.limit + 1
     if not bronze.exists():
         found = []
     elif selection.run is not None:
-        found = heads_by_id(bronze, complete_run_id(bronze, selection.run), more)
+        found = heads_of(bronze, whole_run_id(bronze, selection.run), more)
     else:
         found = newest_heads(bronze, selection.since_us, selection.until_us, more)
     seen = found[: selection.limit]
@@ -66,21 +60,18 @@ def loss_report(bronze: Bronze, sink: Sink, selection: LossSelection) -> dict[st
         "type": sink.options.type,
         "events": len(within),
         "left_out": len(seen) - len(wanted),
-        "first": iso_time(min(times, default=None)),
-        "last": iso_time(max(times, default=None)),
+        "first": iso(min(times, default=None)),
+        "last": iso(max(times, default=None)),
         "truncated": len(found) > len(seen) or len(within) < len(wanted),
         "items": [
-            each._replace(name=escape_control_characters(each.name))._asdict()  # producers choose the names of facets
+            each._replace(name=one_line(each.name))._asdict()  # producers choose the names of facets
             for each in losses_of(events_at(bronze, within), support_table)
         ],
     }
 
 
 class Loss(NamedTuple):
-    """Items of one kind and name that a target does not represent (held `not`) or represents only in part (`part`).
-
-    things: number of items. runs: number of runs and declarations with such items. why: what happens to the items.
-    """
+    """Items that a target does not represent, or only in part: number of items, and of runs and declarations."""
 
     part: str
     name: str
@@ -96,7 +87,7 @@ def losses_of(events: Sequence[SinkEvent], support_table: SupportTable) -> list[
     runs: Counter[tuple[str, str]] = Counter()
     for of_one in group_by_run(events, {}):
         found = Counter(
-            (thing.part, thing.name) for thing in _ignored_event(of_one, support_table) or reported_items(of_one)
+            (thing.part, thing.name) for thing in _not_sent(of_one, support_table) or reported_items(of_one)
         )
         things.update(found)
         runs.update(found.keys())
@@ -113,14 +104,14 @@ def losses_of(events: Sequence[SinkEvent], support_table: SupportTable) -> list[
     ]
 
 
-def _ignored_event(events: Sequence[SinkEvent], support_table: SupportTable) -> "set[ReportedItem]":
-    """Return the event as the only item if the target ignores events of its kind, otherwise an empty set."""
+def _not_sent(events: Sequence[SinkEvent], support_table: SupportTable) -> "set[ReportedItem]":
+    """Return the event itself if the target ignores its kind; its content then needs no entries."""
     kind = events[-1].head.kind
     return {ReportedItem("event", kind)} if support_for(support_table, "event", kind).held == "not" else set()
 
 
 class ReportedItem(NamedTuple):
-    """An item in the events of one run, or in a declaration. which: distinguishes items with the same name."""
+    """An item in the events of one run, or a declaration; which: distinguishes items with the same name."""
 
     part: ItemKind
     name: str
@@ -128,7 +119,7 @@ class ReportedItem(NamedTuple):
 
 
 def reported_items(events: Sequence[SinkEvent]) -> set[ReportedItem]:
-    """Return the items in the events of one run or declaration; runs that do not count have no edges (rule 1)."""
+    """Return the items in the events of one run, or one declaration; edges only of runs that count (rule 1)."""
     merged = merge_events(events)
     found = {ReportedItem("event", merged.kind)}
     found |= {ReportedItem("state", event.head.state) for event in events if event.head.state}
@@ -137,48 +128,44 @@ def reported_items(events: Sequence[SinkEvent]) -> set[ReportedItem]:
         found |= {ReportedItem("written dataset", "", name) for name in merged.outputs}
     if merged.kind == "RUN" and merged.is_due and merged.outputs and not inputs_of(merged):
         found.add(ReportedItem("missing input", ""))
-    found |= {*_facet_items("run facet", merged.of_run), *_facet_items("job facet", merged.of_job)}
+    found |= {*_facets("run facet", merged.of_run), *_facets("job facet", merged.of_job)}
     for name, facets in merged.datasets.items():
-        found.update(_facet_items("dataset facet", facets, name))
-        found.update(ReportedItem("nested column", "", (name, path)) for path in _nested_columns(facets.get("schema")))
-    found |= {
-        *_facet_value_items("run", merged.of_run),
-        *_facet_value_items("job", merged.of_job),
-        *_statistics_items(events),
-    }
-    if merged.has_counted_edges:
-        for row_of, target in _lineage_rows(merged):
-            found.update(_edge_items(row_of, target))
+        found.update(_facets("dataset facet", facets, name))
+        found.update(ReportedItem("nested column", "", (name, path)) for path in _nested(facets.get("schema")))
+    found |= {*_values("run", merged.of_run), *_values("job", merged.of_job), *_statistics(events)}
+    if merged.counts:
+        for row_of, target in _lineage(merged):
+            found.update(_of_edges(row_of, target))
     return found
 
 
-def _facet_items(part: ItemKind, facets: Facets, of: Any = None) -> Iterator[ReportedItem]:
+def _facets(part: ItemKind, facets: Facets, of: Any = None) -> Iterator[ReportedItem]:
     return (ReportedItem(part, name, of) for name in facets if name not in _LINEAGE)
 
 
-def _statistics_items(events: Iterable[SinkEvent]) -> Iterator[ReportedItem]:
-    """Yield the input and output facets of the events, which describe a dataset in one run."""
-    for dataset in chain.from_iterable(sent_datasets(parse_stored_event(event.body.decode())) for event in events):
+def _statistics(events: Iterable[SinkEvent]) -> Iterator[ReportedItem]:
+    """Yield input and output facets, which describe a dataset in one run."""
+    for dataset in chain.from_iterable(sent_datasets(read_stored(event.body.decode())) for event in events):
         name = Name(dataset.namespace, dataset.name)
-        if is_delta_internal_file(name):
+        if is_noise(name):
             continue
-        yield from _facet_items("input facet", decode_members(dataset.inputFacets), name)
-        yield from _facet_items("output facet", decode_members(dataset.outputFacets), name)
+        yield from _facets("input facet", members(dataset.inputFacets), name)
+        yield from _facets("output facet", members(dataset.outputFacets), name)
 
 
-def _nested_columns(schema: Raw | None) -> list[tuple[str, ...]]:
+def _nested(schema: Raw | None) -> list[tuple[str, ...]]:
     rows = content_rows(Content("schemas", "", "schema", bytes(schema))) if schema else []
     return [tuple(row[2]) for row in rows if len(row[2]) > 1]
 
 
-def _facet_value_items(of: str, facets: Facets) -> Iterator[ReportedItem]:
-    """Yield the nested values, long texts and many values of run or job facets; see `ItemKind`. of: `run` or `job`."""
+def _values(of: str, facets: Facets) -> Iterator[ReportedItem]:
+    """Yield the values of a run's or a job's facets that go beyond a few short ones."""
     plain = 0
     for facet, raw in sorted(facets.items()):
         if facet in _LINEAGE:
             continue
         name = f"{of}.{facet}"
-        for path, value in leaf_values(decode(bytes(raw))):
+        for path, value in leaves(decode(bytes(raw))):
             if len(path) > DEEP or any(isinstance(step, int) for step in path):
                 yield ReportedItem("nested value", name, path)
             else:
@@ -189,49 +176,46 @@ def _facet_value_items(of: str, facets: Facets) -> Iterator[ReportedItem]:
                 yield ReportedItem("long text", name, path)
 
 
-def leaf_values(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the path and value of each leaf of a facet; skips None, and members such as `_schemaURL`."""
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield each value of a facet with its path; members with a leading `_` describe the facet itself."""
     if isinstance(value, dict):
         for key, member in value.items():
             if not key.startswith("_"):
-                yield from leaf_values(member, (*path, key))
+                yield from leaves(member, (*path, key))
     elif isinstance(value, list):
         for place, member in enumerate(value):
-            yield from leaf_values(member, (*path, place))
+            yield from leaves(member, (*path, place))
     elif value is not None:
         yield path, value
 
 
-def _lineage_rows(merged: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
-    """Yield the rows of each lineage facet with its dataset, or None if no dataset contains the facet.
-
-    If there is a `lineage` facet, only `lineage` facets are used.
-    """
-    declared = [(None, "lineage", raw) for raw in merged.lineage_facets]
+def _lineage(merged: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
+    """Yield the rows of lineage facets with their dataset; if there is a `lineage` facet, only those."""
+    declared = [(None, "lineage", raw) for raw in merged.declared]
     own = [(name, key, facets[key]) for name, facets in merged.outputs.items() for key in _LINEAGE if key in facets]
     chosen = [*declared, *(each for each in own if each[1] == "lineage")] or own
     yield from ((content_rows(Content("column_lineage", "", key, bytes(raw))), name) for name, key, raw in chosen)
 
 
-def _edge_items(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
+def _of_edges(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
     yield from (ReportedItem("job edge", "", row[3:13]) for row in rows if "JOB" in (row[3], row[8]))
-    for edge in (each for each in read_sent_edges(rows, Name) if each.source_job is None and each.target_job is None):
+    for edge in (each for each in sent_edges(rows, Name) if each.job is None and each.into_job is None):
         target, step = edge.target or of, edge.transformation
-        if part := _item_kind_of_edge(edge):
-            yield ReportedItem(part, "", (target, edge.output_column, edge.source, edge.source_column))
-        if step.is_masked:
-            yield ReportedItem("masked column", "", (target, edge.output_column))
+        if part := _part(edge):
+            yield ReportedItem(part, "", (target, edge.output, edge.source, edge.column))
+        if step.masked:
+            yield ReportedItem("masked column", "", (target, edge.output))
         if step.subtype:
             yield ReportedItem("subtype", step.subtype, (target, edge))
         if step.description:
             yield ReportedItem("description", "", (target, edge))
 
 
-def _item_kind_of_edge(edge: SentEdge) -> ItemKind | None:
+def _part(edge: SentEdge) -> ItemKind | None:
     if edge.source is None:
         return None
-    if edge.source_column is None:
+    if edge.column is None:
         return "dataset edge"
-    if edge.output_column is None:
+    if edge.output is None:
         return "dataset-wide edge"
-    return "value edge" if edge.transformation.is_direct else "other edge"
+    return "value edge" if edge.transformation.direct else "other edge"

@@ -1,7 +1,7 @@
 """Refresh silver and gold in a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE`.
 
 `headwater-spark replay LAKE --to …` sends stored events again (`replay/replay_job.py`). `headwater-spark ingest LAKE
-PLACE --name …` reads files with events from storage (`file_ingest/ingest_job.py`).
+PLACE --name …` reads files with events from storage (`landing/landing_job.py`).
 In a notebook: `from headwater.spark.__main__ import main; main(["abfss://lake@account.dfs.core.windows.net"])`.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.common.durations import parse_duration_s
+from headwater.common.durations import seconds
 from headwater.common.errors import WrongSetting
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.metadata_table import read_metadata
+from headwater.lineage.names.name_metadata import read_metadata
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import (
     read_constants,
@@ -27,8 +27,8 @@ from headwater.lineage.rules.user_rules_text import (
     read_rewrites,
     read_tags,
 )
-from headwater.lineage.snapshots.whole_rewrites import DAY_US
-from headwater.spark.file_ingest.ingest_job import ingest
+from headwater.lineage.time.whole_rewrites import DAY_US
+from headwater.spark.landing.landing_job import ingest
 from headwater.spark.refresh import BATCH_EVENTS, refresh
 from headwater.spark.repeated_passes import passes
 
@@ -48,9 +48,7 @@ def _refresh(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="headwater-spark", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("lake", help="folder or URI that contains `bronze`")
     parser.add_argument("--rebuild", action="store_true", help="build new tables from all of bronze, then switch")
-    parser.add_argument(
-        "--every", type=parse_duration_s, help="run until stopped; time between checks for events (30s)"
-    )
+    parser.add_argument("--every", type=seconds, help="run until stopped; time between checks for events (30s)")
     parser.add_argument("--rules", type=Path, help="folder with names.yaml, tags.yaml and so on, as a mounted path")
     parser.add_argument("--window-days", type=int, help="days in which an earlier execution counts as use (92)")
     parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="maximum number of events in a batch")
@@ -79,11 +77,7 @@ def _say(outcome: Mapping[str, Any]) -> None:
 
 
 def read_rules(folder: Path | None, window_days: int | None = None) -> UserRules:
-    """Read the user's rules from the files in a folder. A missing file, or no folder at all, means no rules.
-
-    window_days: days in which an earlier execution counts as use; None: the default. Raises WrongSetting if the folder
-    does not exist or a file is invalid: unlike a server, a job has no last valid rules to continue with.
-    """
+    """Read the user's rules. Raises WrongSetting for a broken file, because a job has no last valid rules."""
     window_us = None if window_days is None else window_days * DAY_US
     if folder is None:
         return UserRules(window_us=window_us)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.common.failpoints import reach_failpoint
+from headwater.common.failpoints import reach
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.layer_maintenance import maintain
 from headwater.spark.delta.spark_delta import (
@@ -29,20 +29,19 @@ from headwater.spark.delta.versions import (
     COMMIT_METADATA_SETTING,
     is_newest,
     newest,
+    reject_concurrent_writes,
     restore_tables,
     tables_of_other_writers,
     transaction,
-    translate_write_conflicts,
     versions,
     writers,
 )
-from headwater.spark.gold.affected_datasets import AffectedDatasets
+from headwater.spark.gold.gold_answers import write_surface
 from headwater.spark.gold.gold_edges import write_edges
 from headwater.spark.gold.gold_runs import write_runs
-from headwater.spark.gold.masking_surface import write_surface
 from headwater.spark.gold.unused_columns import write_unused
 from headwater.spark.java_names import cache_java_names
-from headwater.spark.layer_generations import LAYERS, begin_or_continue_generation, current, switch
+from headwater.spark.layer_generations import LAYERS, begin_generation, current, switch
 from headwater.spark.layer_positions import LayerPosition, Source, after_position, first_events, position_rows
 from headwater.spark.one_pass import hold_lake_lock
 from headwater.spark.silver.bronze_reading import SHAPE_COLUMNS
@@ -68,10 +67,10 @@ from headwater.tables.bronze import REMOVED_BEFORE
 from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass, decode_last_pass
 
 BATCH_EVENTS = 100_000
-"""Maximum number of events in a batch. It limits the memory that a pass over many new events needs."""
+"""Maximum number of events in a batch. It limits the memory that a backlog needs."""
 
 RETENTION_S = 2 * 24 * 3600
-"""Minimum retention of events in bronze, in seconds. Retention keeps events for longer than this with any setting."""
+"""Retention keeps events in bronze for more than this many seconds, whatever its setting."""
 
 TABLES: Mapping[str, Sequence[Table]] = {"silver": [each for each in SILVER if each is not STATE], "gold": GOLD}
 
@@ -95,17 +94,12 @@ def refresh(
 ) -> int:
     """Update silver and gold from bronze. Returns the number of processed events.
 
-    If rules or code have changed, the pass builds a new generation from all of bronze. The old generation stays current
-    until the new one is complete. If a build was interrupted, the next pass continues it.
+    If rules or code have changed, a new generation is built from all of bronze. The old one stays current until then.
+    An interrupted build continues.
 
-    lake: folder or URI that contains `bronze`.
-    rebuild: always build a new generation.
-    batch_events: maximum number of events in a batch.
-    ending: the pass ends after the current batch once this event is set.
-    task_bytes: bytes of table files that one task reads.
-
-    Raises WrongSetting if the lake has no bronze, and LakeUnavailable if another pass is running or has changed the
-    tables.
+    lake: folder or URI that contains `bronze`. rebuild: always build a new generation. ending: once it is set, the pass
+    ends after the current batch. task_bytes: bytes of table files for one task. Raises WrongSetting if there is no
+    bronze, and LakeUnavailable if another pass is running or has changed the tables.
     """
     cache_java_names(spark)
     bronze = TableFolder(spark, f"{lake}/bronze", BRONZE)
@@ -117,17 +111,13 @@ def refresh(
     name = f"headwater {uuid4().hex}"
     with (
         hold_lake_lock(spark, lake),
-        translate_write_conflicts(lake),
+        reject_concurrent_writes(lake),
         settings(spark, {REPLACE_WHERE_CHECK: "false", COMMIT_METADATA_SETTING: name}),
     ):
         began_s, events = time.time(), newest(bronze, EVENTS)
         was_idle = _was_idle(_last_pass(note), began_s)
         found = current(spark, lake, rules.rules_hash)
-        folders = (
-            found
-            if found and not rebuild
-            else begin_or_continue_generation(spark, lake, rules.rules_hash, force_new=rebuild)
-        )
+        folders = found if found and not rebuild else begin_generation(spark, lake, rules.rules_hash, force_new=rebuild)
         for folder in (*folders.values(), bronze):
             folder.task_bytes = task_bytes
         processed, more = 0, True
@@ -151,15 +141,12 @@ def _last_pass(place: StoragePlace) -> LastPass | None:
 
 
 def _was_idle(last: LastPass | None, now_s: float) -> bool:
-    """Return whether the last pass is so long ago, or unknown, that retention may have removed unprocessed events."""
+    """Return whether the last pass was so long ago that retention may have removed unprocessed events since."""
     return last is None or now_s - last.began_s > RETENTION_S
 
 
 def _is_refreshed(spark: SparkSession, lake: str, last: LastPass | None, rules_hash: str) -> bool:
-    """Return whether a pass would find no new data: the versions of all tables are those that the last pass recorded.
-
-    Checks which files exist in the tables' logs, like `lake.gold_pass.is_refreshed`.
-    """
+    """Return whether a pass would find no new data. Compares file names, like `lake.gold_pass.is_refreshed`."""
     if last is None or last.rules_hash != rules_hash or not last.is_recent(time.time()):
         return False
     logs = ((StoragePlace(spark, f"{lake}/{path}/_delta_log"), version) for path, version in last.versions.items())
@@ -167,7 +154,7 @@ def _is_refreshed(spark: SparkSession, lake: str, last: LastPass | None, rules_h
 
 
 def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[str, int]:
-    """Return the versions of a generation's tables and of the tables `GENERATIONS`, by path relative to the lake."""
+    """Return the versions of a generation's tables, and of the tables that name the current generation."""
     found: dict[str, int] = {}
     for layer, folder in folders.items():
         generation = folder.root.rpartition("/")[2]
@@ -193,9 +180,8 @@ class Pass:
     ):
         """Take the tables and options of the pass.
 
-        folders: tables of silver and gold, by layer. name: name of the writer that commits record. builds: this pass
-        builds a new generation from all of bronze. was_idle: retention may have removed unprocessed events since the
-        last pass.
+        name: name of the writer in commits. builds: the layers are not current yet and process all of bronze. was_idle:
+        retention may have removed events since the last pass, or the time of that pass is unknown.
         """
         self._builds = builds
         self._was_idle = was_idle
@@ -207,10 +193,7 @@ class Pass:
         self._rules = rules
 
     def process(self, batch_events: int) -> tuple[int, bool]:
-        """Process the next batch of at most about `batch_events` events.
-
-        Returns the maximum number of events in the batch, and whether bronze contains more events.
-        """
+        """Process the next batch. Returns the number of its events, and whether there are more events."""
         self._state_version = newest(self._silver, STATE)
         with self._task_mode(single=True):
             state = State(self._silver)
@@ -237,7 +220,7 @@ class Pass:
         return count, more
 
     def _refresh_copies(self, state: State, before: LayerPosition) -> LayerPosition:
-        """Write the tables `STATE_COPIES` if they are older than `state`. Returns the position after this batch."""
+        """Write the copies of `state` that are out of date."""
         if before.has_stale_copies:
             run_concurrently(
                 lambda: self._silver.overwrite(JOBS, state.read(JOBS)),
@@ -247,7 +230,7 @@ class Pass:
         return replace(before, batch=before.batch + 1, has_stale_copies=False)
 
     def _with_removal(self, before: LayerPosition) -> LayerPosition:
-        """Return the position with `removed_before_us` set, if retention removed events that were never processed."""
+        """Record the time before which retention removed events that these layers have not processed."""
         may_lack = self._builds or self._was_idle
         removed_us = transaction(self._bronze, EVENTS, REMOVED_BEFORE) if may_lack else None
         if removed_us is None or removed_us == before.removed_before_us:
@@ -257,9 +240,9 @@ class Pass:
         return replace(before, removed_before_us=removed_us, answers={})
 
     def _lacks_removed(self, before: LayerPosition) -> bool:
-        """Return whether bronze lacks the next events of some partition. Duplicates and rejected records do not count.
+        """Return whether bronze lacks the next events of a partition. Duplicates and rejected records are not missing.
 
-        The driver collects one row for each partition of the log.
+        Collects one row for each partition of the log.
         """
         place, ahead = ("log", "incarnation", "partition"), self._bronze.read(EVENTS).where(after_position(before))
         for row in ahead.groupBy(*place).agg(F.min("sequence").alias("oldest")).collect():
@@ -282,10 +265,11 @@ class Pass:
         self, batch: SilverBatch, events: DataFrame, before: LayerPosition, ends: Mapping[Source, int]
     ) -> LayerPosition:
         batch.process(events)
-        _, _, answers = run_concurrently(
+        _, _, answers, _ = run_concurrently(
             partial(write_edges, self._silver, self._gold, self._rules, batch),
             partial(write_runs, self._gold, self._rules, batch),
-            partial(self._write_answers, batch, before.answers),
+            partial(self._surface, batch, before.answers),
+            partial(write_unused, self._gold, self._rules, batch, recompute_all=not before.answers),
         )
         sequences = {**before.sequences, **ends}
         return LayerPosition(
@@ -297,17 +281,11 @@ class Pass:
             has_base_lists=batch.has_base_lists,
         )  # fmt: skip
 
-    def _write_answers(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
-        """Write `unused_columns` and `masking_surface`. Returns `answers` for the position after the batch.
-
-        before: `answers` of the position before the batch.
-        """
-        affected = AffectedDatasets(batch.folder, batch, batch.naming.representatives())
-        write_unused(self._gold, affected, recompute_all=not before)
-        return write_surface(self._gold, affected, before)
+    def _surface(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
+        return before if before and batch.keeps_answers else write_surface(self._gold, self._rules, batch, before)
 
     def _commit(self, state: State, position: LayerPosition) -> None:
-        """Complete the batch. Raises LakeUnavailable if another writer has changed the tables since its start.
+        """Complete the batch, unless another writer has changed the tables meanwhile.
 
         The transaction of `state` has the number of the batch, so only one of two concurrent passes can complete it.
         """
@@ -315,7 +293,7 @@ class Pass:
         if not tables_of_other_writers(self._folders, self._versions_at_start, now, self._name):
             rows = position_rows(replace(position, versions=now), self._rules.rules_hash)
             state.put(POSITIONS, self._silver.rows(POSITIONS, rows))
-            reach_failpoint("spark.before_state")
+            reach("spark.before_state")
             state.write(position.batch)
         made = writers(self._silver, STATE.name, self._state_version, newest(self._silver, STATE))
         if [writer for _, writer in made] != [self._name]:
@@ -326,7 +304,7 @@ class Pass:
 
     @contextmanager
     def _task_mode(self, *, single: bool) -> Iterator[None]:
-        """Run the steps in one task if `single`, or in as many tasks as Spark chooses."""
+        """Run the steps in one task (`single`), or in as many as Spark chooses."""
         self._silver.small = self._gold.small = self._bronze.small = single
         with settings(self._spark, _SINGLE_TASK_SETTINGS if single else {}):
             yield

@@ -1,4 +1,4 @@
-"""Start a Spark session on this machine. On Fabric and Databricks, use the session of the platform instead."""
+"""Start a Spark session on this machine. Fabric and Databricks provide their own."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.common.errors import WrongSetting
-from headwater.common.extras import require_extra
+from headwater.common.extras import extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,7 @@ _STREAM = {
         "spark-avro_2.13-4.1.1.jar",
     ),
 }
-"""Jars for streams and the ingestion of files, in addition to the jars of Delta, by version of Spark."""
+"""Jars for streams and the ingestion of files, in addition to those of Delta, by version of Spark."""
 
 CONF = {
     # C1's default code cache of 48 MB is full after four minutes, and the compiler stops then
@@ -64,10 +64,9 @@ CONF = {
 
 
 LASTING: Mapping[str, str] = {"spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC"}
-"""Settings for a long-running session: both compilers of Java run and optimize Spark's code over time.
+"""Settings of a long-running session: both of Java's compilers run, and optimize Spark's code over time.
 
-Spark's code generation stays off. Otherwise, each pass would generate new code, and compiling this code would take
-longer than the pass itself.
+Spark's code generation stays off. Each pass would generate new code, and compiling it takes longer than the pass.
 """
 
 
@@ -75,10 +74,9 @@ longer than the pass itself.
 def local_session(
     cores: int | None = None, more: Mapping[str, str] | None = None, *, streams: bool = False
 ) -> Iterator["SparkSession"]:
-    """Start Spark on this machine and yield the session. Stops Spark at the end.
+    """Start Spark on this machine, by default on all cores.
 
-    cores: number of cores, by default all. more: additional settings, which override `CONF`. streams: add the jars for
-    streams and the ingestion of files.
+    more: additional settings. streams: add the jars for streams and the ingestion of files.
     Raises WrongSetting if pyspark, pandas, Java or Delta's jars are missing.
     """
     _require()
@@ -104,7 +102,7 @@ def local_session(
 
 @contextmanager
 def _prints_elsewhere() -> Iterator[None]:
-    """Redirect everything that Java prints to stderr, for example the number of files that VACUUM deleted."""
+    """Redirect the output of Java to stderr, for example the number of files that VACUUM deleted."""
     sys.stdout.flush()
     stdout_copy = os.dup(1)
     os.dup2(2, 1)
@@ -116,9 +114,9 @@ def _prints_elsewhere() -> Iterator[None]:
 
 
 def class_path(*, streams: bool = False) -> str:
-    """Return the class path of the additional jars, from HEADWATER_SPARK_JARS or from the folders of `make setup`.
+    """Return the paths of the jars in HEADWATER_SPARK_JARS, or in the folders of `make setup`.
 
-    streams: include the jars for streams and the ingestion of files. Raises WrongSetting if a jar is missing.
+    Raises WrongSetting if one is missing.
     """
     cache = Path(__file__).parents[2] / ".cache" / "jars"
     named = os.environ.get(JARS)
@@ -135,20 +133,17 @@ def class_path(*, streams: bool = False) -> str:
 
 
 def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
-    """Return the names of the additional jars that a version of pyspark needs.
-
-    spark: the version, for example 3.5.7. Raises WrongSetting if Headwater does not support the version.
-    """
+    """Return the additional jars that a version of pyspark needs. Raises WrongSetting if the version is unsupported."""
     release = ".".join(spark.split(".")[:2])
     if release not in _DELTA:
         raise WrongSetting(
-            f"Headwater needs Spark {' or '.join(_DELTA)}, not pyspark {spark}. Run `pip install 'headwater[spark]'`."
+            f"Headwater needs Spark {' and '.join(_DELTA)}, not pyspark {spark}. Run `pip install 'headwater[spark]'`."
         )
     return _DELTA[release] + (_STREAM[release] if streams else ())
 
 
 def _require() -> None:
-    with require_extra("spark"), warnings.catch_warnings():
+    with extra("spark"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # pyspark 3.5 imports distutils
         import delta  # noqa: F401, PLC0415
         import pandas  # noqa: F401, PLC0415

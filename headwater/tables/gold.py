@@ -48,7 +48,6 @@ TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", **_HISTORY}, (
 MASKING_SURFACE = Table(
     "masking_surface",
     {
-        "bucket": "int",
         "tag": "string",
         "namespace": "string",
         "dataset": "string",
@@ -62,11 +61,8 @@ MASKING_SURFACE = Table(
         **JOB,
         "exposed_until": "timestamp",
         "earlier": "boolean",
-        "valid_from": "timestamp",
-        "valid_to": "timestamp",
         **RULES,
     },
-    ("bucket",),
 )
 
 UNUSED_COLUMNS = Table(
@@ -138,4 +134,4 @@ HOURLY_STATS = Table(
 )
 
 GOLD = (COLUMN_EDGES, TABLE_EDGES, EDGE_RUNS, MASKING_SURFACE, UNUSED_COLUMNS, RUN_HEALTH, HOURLY_STATS)
-"""All tables of gold, in the order in which a batch writes them."""
+"""In the order in which a batch writes them."""

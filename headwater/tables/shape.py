@@ -1,7 +1,6 @@
-"""Types for the definition of a table: its name, columns and types. Arrow and Spark schemas are built from them.
+"""The definition of a table: name, columns and types, from which Arrow and Spark schemas are built.
 
-Timestamps are UTC microseconds with a time zone. A column of timestamps without a time zone would require Delta
-protocol 3/7.
+Times are UTC microseconds with a time zone: columns without one would raise the Delta protocol to 3/7.
 """
 
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class StructOf:
-    """A struct of named fields, in order."""
+    """Named fields, in order."""
 
     fields: Mapping[str, "Type"]
 
@@ -37,7 +36,7 @@ class Table:
     partition_by: tuple[str, ...] = ()
 
 
-def columns_without(table: Table, *names: str) -> dict[str, Type]:
+def without(table: Table, *names: str) -> dict[str, Type]:
     """Return the columns of a table except the given ones."""
     return {name: kind for name, kind in table.columns.items() if name not in names}
 
@@ -51,5 +50,5 @@ POSITION: dict[str, Type] = {
 }
 RULES: dict[str, Type] = {"rules_hash": "string"}
 CHANGED: dict[str, Type] = {"batch": "long", **RULES}
-"""Columns of a row that silver batches change. batch: number of the last batch that changed the row."""
+"""Number of the silver batch that last changed a row; gold reads rows with higher numbers than its own."""
 JOB: dict[str, Type] = {"job_namespace": "string", "job_name": "string"}

@@ -32,11 +32,11 @@
 
 lake = "Files/headwater"
 place = "Files/lineage"  # folder, file or Delta table, such as abfss://…@onelake.dfs.fabric.microsoft.com/…
-log = "onelake"  # name of the log that the events get in the lake; always use the same name for one place
-kind = ""  # ndjson, capture, plugin or table; empty: detect the kind, which is not possible for capture
+log = "onelake"  # name of these events' log in the lake: always the same for one place
+kind = ""  # ndjson, capture, plugin or table; empty: detected, except Capture
 column = ""  # for a table of JSON: the column with the events
-since = ""  # for files: ingest only files modified since this time or in this period, such as 2026-03-01 or 2d
-keep = ""  # for files: delete ingested files that were not modified for this period, such as 30d
+since = ""  # for files: only those modified since, such as 2026-03-01 or 2d
+keep = ""  # for files: delete ingested files that were not modified for this long, such as 30d
 
 # METADATA ********************
 
@@ -47,7 +47,7 @@ keep = ""  # for files: delete ingested files that were not modified for this pe
 
 # CELL ********************
 
-from headwater.spark.file_ingest.ingest_job import ingest
+from headwater.spark.landing.landing_job import ingest
 
 given = {"--name": log, "--format": kind, "--column": column, "--since": since, "--keep": keep}
 display(ingest([lake, place, *(text for option, value in given.items() if value for text in (option, value))]))

@@ -27,7 +27,7 @@ from headwater.api.routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.intake.event_log import RecordKind
 from headwater.intake.receiver import Refusal
 from headwater.intake.receiver.refusals import Refusals
-from headwater.questions.answer_types.lists import Events, RefusedRequests, RejectedEvents
+from headwater.questions.answers.list_answers import Events, RefusedRequests, RejectedEvents
 from tests.reference.world_events import at, dataset, dataset_event, uuid
 from tests.support.data.contract_judge import is_valid
 from tests.support.data.keyed import READ_KEY
@@ -100,9 +100,9 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
     world.append_to_end_of_segment(event(1))
     lost = world.append_to_end_of_segment(event(2))
     world.append(b"{}", event(3), json.dumps(dataset_event(at(1), dataset(("n", "d")))).encode())
-    world.append(*(record.body for record in refusals.take_notes()), kind=RecordKind.REFUSAL)
+    world.append(*(record.body for record in refusals.take()), kind=RecordKind.REFUSAL)
     lost.unlink()
-    world.parser().commit_next()
+    world.parser().step()
     found = [route.ask(SimpleNamespace(bronze=world.bronze), {}) for route in LISTS]
     assert [type(each) for each in found] == [Events, RejectedEvents, RefusedRequests]
     assert all(each.items for each in found)
@@ -110,7 +110,7 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
 
 
 def test_every_answer_is_typed_to_its_last_member() -> None:
-    schemas = openapi.openapi_document(ROUTES)["components"]["schemas"]
+    schemas = openapi.document(ROUTES)["components"]["schemas"]
     untyped = {path for name, schema in schemas.items() for path in _untyped(name, schema)}
     assert {path.rpartition(".")[2] for path in untyped} == {"facet", "facets"}  # as producers sent them
 

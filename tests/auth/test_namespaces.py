@@ -1,6 +1,4 @@
-"""What a key of some namespaces may speak of: its own runs, and the life of its own datasets
-(docs/explanation/security.md).
-"""
+"""What a key of some namespaces may speak of: its own runs, and the life of its own datasets (docs/security.md)."""
 
 import asyncio
 import json
@@ -15,7 +13,7 @@ from headwater.auth.access import Key
 from headwater.auth.authentication import Authenticator
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.receiver import Request
-from headwater.intake.receiver.post_handling import Receiver
+from headwater.intake.receiver.station import Receiver
 from tests.support.data.parsing import World
 from tests.support.data.samples import run_event
 
@@ -51,7 +49,7 @@ def post(world: World, *events: tuple[str, dict[str, Any]]) -> None:
         receiver = Receiver(log, Authenticator([Key.model_validate(key) for key in KEYS]))
         try:
             return [
-                (await receiver.receive_event(Request("POST", _headers(key), "", json.dumps(event).encode()))).status
+                (await receiver.one(Request("POST", _headers(key), "", json.dumps(event).encode()))).status
                 for key, event in events
             ]
         finally:
@@ -66,7 +64,7 @@ def _headers(key: str) -> dict[str, str]:
 
 def parse(world: World, limit: int = 1000) -> None:
     parser = world.parser()
-    while parser.commit_next(limit):
+    while parser.step(limit):
         pass
 
 

@@ -107,7 +107,7 @@ def test_tokens_of_the_issuer_are_taken_like_keys(world: World) -> None:
 
 def test_somebody_signs_in_makes_a_key_and_signs_out(world: World) -> None:
     with httpx.Client(base_url=world.running.url, timeout=30) as browser:
-        assert browser.get("/auth/me").json() == {"who": None, "signIn": True, "notice": None}
+        assert browser.get("/auth/me").json() == {"who": None, "signIn": True}
         home = world.signed_in(browser, roles=["Reader"], preferred_username="mary@x", oid="0-1")
         assert (home.status_code, home.headers["location"]) == (303, "/runs")
         flags = home.headers.get_list("set-cookie")[0].lower()
@@ -187,7 +187,7 @@ def _requests(kind: str, run: str) -> list[Sent]:
     for route in routes.ROUTES:
         goes_well = route.name in ("rejected-retry", "keys", "settings", "live", "audit", "admin-log")
         sent.append(Sent(route.method, f"{API}/{route.path.format(**names)}", goes_well, 2))
-    for base, table in (("/api/v1", marquez_routes.HANDLERS), ("/api/v2beta/search", {"jobs": {"GET": None}})):
+    for base, table in (("/api/v1", marquez_routes._ROUTES), ("/api/v2beta/search", {"jobs": {"GET": None}})):
         for pattern, methods in table.items():
             for method in methods:
                 turn = (

@@ -62,7 +62,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with the shop's events, on which nothing runs."""
     world = World(tmp_path_factory.mktemp("cli") / "data")
     world.append(*bodies([*EVENTS, UNREAD_SQL]))
-    world.parser().commit_next()
+    world.parser().step()
     return world.folder
 
 
@@ -106,6 +106,7 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
         (("diff", "--from", at(150), "--to", at(75)), 1, ("0 added, 2 removed",), {"removed", "items"}),
         (("changes", "--from", at(75), "--to", at(150)), 0, ("1 dataset, 1 job: 2 of 2", "gold/phones"), {"from"}),
         (("changes", "--from", "last_green:to_gold"), 0, (f"Since {at(20)}", "gold/phones"), {"from", "items"}),
+        (("connect", "--url", "https://h.example"), 0, ("# Airflow", "url=https://h.example"), {"items", "event"}),
         (("run", uuid(2)), 0, ("to_silver", "COMPLETE", "bronze/customers"), {"run", "reads", "writes"}),
         (("facets", "job", "sql"), 0, ("to_gold",), {"items", "totalCount", "truncated"}),
         (("names", *ALIAS, "--at", at(500)), 0, ("binding", "silver/customers"), {"canonical", "items", "problems"}),
@@ -147,7 +148,7 @@ def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showi
 ) -> None:
     world = World(tmp_path / "data")
     world.append(*bodies([*ONCE_CLEAR, *REMADE, SHOWN]))
-    world.parser().commit_next()
+    world.parser().step()
 
     def told(*arguments: str) -> str:
         return " ".join(command(*arguments, "--data", world.folder).out.split())
@@ -206,7 +207,7 @@ def test_odd_names_neither_style_nor_move_the_terminal(command: Command, tmp_pat
     odd = ("s3://b", "\x1b[31m[/bold]\u202eabc\r")
     world = World(tmp_path / "data")
     world.append(*bodies([run(1, 0, made(odd, {"[b]x": [source(("s3://b", "in"), "x", CLEAR)]}))]))
-    world.parser().commit_next()
+    world.parser().step()
     shown = command("impact", "s3://b/in", "--data", world.folder).out
     assert not {"\x1b", "\u202e", "\r"} & set(shown)
     assert "\\x1b[31m[/bold]\\u202eabc" in shown

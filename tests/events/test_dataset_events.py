@@ -6,17 +6,16 @@ import msgspec
 import pytest
 from msgspec import to_builtins
 
-from headwater.cli import lineage
-from headwater.cli.agents import answers as mcp_answers
+from headwater.cli import lineage, mcp_answers
 from headwater.common.paging import ListPage
-from headwater.governance.planning.findings import _outcome_without_impact
+from headwater.governance.planning.findings import _unproven
 from headwater.governance.planning.schema import PlannedChange
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.jobs import keep_job
-from headwater.questions.answer_types.lineage import Reach
+from headwater.lineage.runs.job_hierarchy import as_it_is
+from headwater.questions.answers.lineage_answers import Reach
 from headwater.questions.coverage import coverage
 from headwater.questions.job_graph import JobBounds, JobContext, job_graph
-from headwater.questions.reach import path_answer, reach_answer
+from headwater.questions.reach import path, reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference.small_events import A, B, C, made, run, with_schema, x_from
 from tests.reference.world_events import at, dataset, dataset_event, facet, parent, source, uuid
@@ -32,7 +31,7 @@ def covered(seen: LineageWorld) -> Any:
 
 
 def jobs(seen: LineageWorld) -> list[str]:
-    known = JobContext([], keep_job, lambda _: [], lambda _: [], lambda *_: [])
+    known = JobContext([], as_it_is, lambda _: [], lambda _: [], lambda *_: [])
     found = job_graph(seen.scene, seen.counted, known, "job", JobBounds(None, 1, 1, 100))
     return [node.name for node in found.nodes]
 
@@ -65,7 +64,7 @@ def test_lineage_that_a_catalogue_declares_makes_edges_and_no_job() -> None:
 def found_upstream(seen: LineageWorld, name: tuple[str, str], *, forward: bool = False) -> Reach:
     bounds = Bounds(100, 100)
     asked = Subject(*name)
-    return reach_answer(seen.scene, RULES.names, asked, seen.counted, forward=forward, mode="value", bounds=bounds)
+    return reach(seen.scene, RULES.names, asked, seen.counted, forward=forward, mode="value", bounds=bounds)
 
 
 def upstream_stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool = False) -> Any:
@@ -96,8 +95,8 @@ def test_a_writer_that_says_its_columns_come_from_nowhere_is_no_stop() -> None:
 def test_command_and_agents_name_the_writer_that_reports_no_input(capsys: pytest.CaptureFixture[str]) -> None:
     found: Any = msgspec.to_builtins(found_upstream(world(run(1, 1, with_schema(A, "x"), job="load")), A))
     assert [stop["reason"] for stop in found["stops"]] == ["no_input"]
-    assert mcp_answers.shorten_reach(found, ()).stops == ["s3://lake/a: written by load, which reports no input"]
-    lineage.print_stops(found, as_json=False)
+    assert mcp_answers.reach(found, ()).stops == ["s3://lake/a: written by load, which reports no input"]
+    lineage._show_stops(found, as_json=False)
     printed = capsys.readouterr().out
     assert "Written by jobs that report no input" in printed
     assert "load" in printed
@@ -121,8 +120,8 @@ def test_command_and_agents_name_what_may_be_connected(capsys: pytest.CaptureFix
     ):  # fmt: skip
         found: Any = msgspec.to_builtins(found_upstream(world(*APART), name, forward=forward))
         assert found["columns"] == []
-        assert mcp_answers.shorten_reach(found, ()).stops == [f"{line} in the same application"]
-        lineage.print_stops(found, as_json=False)
+        assert mcp_answers.reach(found, ()).stops == [f"{line} in the same application"]
+        lineage._show_stops(found, as_json=False)
         printed = capsys.readouterr().out
         assert all(words in printed for words in (f"report {title}", "may be connected"))
 
@@ -135,7 +134,7 @@ def test_a_path_that_is_not_found_names_the_writer_of_its_target_that_reports_no
         (APART, ["a no_output", "b no_input"]),
     ):
         seen = world(*events, behind)
-        found = path_answer(seen.scene, RULES.names, Subject(*A), Subject(*C, "x"), seen.counted, mode="value")
+        found = path(seen.scene, RULES.names, Subject(*A), Subject(*C, "x"), seen.counted, mode="value")
         assert [f"{stop.dataset} {stop.reason}" for stop in found.stops] == stops
         assert found.reaches is not bool(stops)
 
@@ -143,7 +142,5 @@ def test_a_path_that_is_not_found_names_the_writer_of_its_target_that_reports_no
 def test_no_plan_is_safe_for_a_column_of_what_may_be_connected() -> None:
     found: Any = msgspec.to_builtins(found_upstream(world(*APART), A, forward=True))
     unused = [{"verdict": "unused", "reason": ""}]
-    assert _outcome_without_impact(PlannedChange("drop_column", "a", None, "x"), unused, [])[0] == "safe"
-    assert (
-        _outcome_without_impact(PlannedChange("drop_column", "a", None, "x"), unused, found["stops"])[0] == "may break"
-    )
+    assert _unproven(PlannedChange("drop_column", "a", None, "x"), unused, [])[0] == "safe"
+    assert _unproven(PlannedChange("drop_column", "a", None, "x"), unused, found["stops"])[0] == "may break"

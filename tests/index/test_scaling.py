@@ -17,14 +17,13 @@ from headwater.index.stored.edge_sets import EdgeSetTable
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.writing.indexer import CpuLimit, Indexer
 from headwater.lake.bronze_follower import BronzeEvent
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
-from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
-from headwater.lineage.edges.run_edges import derive_output_lineages
+from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver
+from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.merged_run import merge_run
+from headwater.lineage.runs.merged_run import fold
 from tests.reference.small_events import ALIAS, SECOND, STREAM, A, B, changed, renamed, run, with_schema, x_from
 from tests.reference.world_events import START_US, Json, dataset, facet, schema, source, symlinks, uuid
 from tests.support.cleanup import until_end
@@ -145,30 +144,24 @@ def test_a_batch_costs_what_it_says_however_much_was_said_before(tmp_path: Path,
 def test_the_outputs_of_a_run_share_the_list_of_its_inputs_while_a_run_has_it(tmp_path: Path) -> None:
     read = tuple(Name(*lake(f"in{number}")) for number in range(MANY))
     said = [
-        OutputLineage(
-            Name(*lake(f"o{number}")),
-            source_datasets=read,
-            opaque_inputs=read,
-            other_inputs=(),
-            has_column_lineage=False,
-        )
+        OutputLineage(Name(*lake(f"o{number}")), tables=read, opaque=read, also_read=(), carries=False)
         for number in range(FEW)
     ]
     with closing(open_for_writing(tmp_path / "index.sqlite")) as sql:
         table = EdgeSetTable(sql, NameNumbers(sql))
-        numbers = [table.edge_set_number(group, lineage) for group, lineage in enumerate(said)]
+        numbers = [table.number(group, lineage) for group, lineage in enumerate(said)]
         stored = "SELECT sum(length(value)) FROM {}"
         assert sql.execute(stored.format("edges")).fetchone() < sql.execute(stored.format("input_lists")).fetchone()
         afresh = EdgeSetTable(sql, NameNumbers(sql))
-        assert [afresh.lineage_of_edge_set(number) for number in numbers] == said
-        assert [afresh.edge_set_number(group, lineage) for group, lineage in enumerate(said)] == numbers
-        table.add_run_times({numbers[0]: [1]})
+        assert [afresh.edges(number) for number in numbers] == said
+        assert [afresh.number(group, lineage) for group, lineage in enumerate(said)] == numbers
+        table.add_runs({numbers[0]: [1]})
         for generation, left in ((1, 1), (_LATER, 1), (2 * _LATER, 0)):
-            table.delete_unreported(generation)
+            table.collect(generation)
             assert sql.execute("SELECT count(*) FROM input_lists").fetchone() == (left,)
             if generation == _LATER:
-                assert table.lineage_of_edge_set(numbers[0]) == said[0]
-                table.recount_runs([numbers[0]])
+                assert table.edges(numbers[0]) == said[0]
+                table.recount([numbers[0]])
 
 
 _LATER = 10_000
@@ -196,14 +189,14 @@ def hashed_names_of(count: int) -> int:
     lineage = facet(fields={"x": {"inputFields": [source(lake("in0"), "x")]}})
     written = [dataset(lake(f"o{number}"), schema=schema(["x", "y"]), columnLineage=lineage) for number in range(count)]
     read = [dataset(lake(f"in{number}")) for number in range(count)]
-    contents, naming = FacetContentsInMemory(), NameResolver()
+    contents, naming = ContentsInMemory(), Naming()
     reader = FactsReader(lambda namespace, name: Name(namespace, CountedText(name)), contents)
-    fact = reader.read_event("id", 1, json.dumps(run(1, 1, *written, reads=read)))
-    merged = merge_run([fact], naming)
+    fact = reader.read("id", 1, json.dumps(run(1, 1, *written, reads=read)))
+    merged = fold([fact], naming)
     rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
     CountedText.hashed = 0
-    found = derive_output_lineages(merged, rules)
-    assert [len(each.other_inputs) for each in found] == [count - 1] * count
+    found = output_lineages(merged, rules)
+    assert [len(each.also_read) for each in found] == [count - 1] * count
     return CountedText.hashed
 
 
@@ -214,8 +207,8 @@ def test_a_name_of_a_million_characters_is_found_by_its_last_part(tmp_path: Path
     path = written(tmp_path, [run(1, 0, x_from(A, long), job="b" * 1_000_000 + ".load")])
     searched = SearchFile(path)
     until_end(searched.sql)
-    found, _ = searched.find_hits(["mailing"], ["dataset"])
-    assert [(hit.dataset_or_job, hit.match) for hit in found] == [(Name(*long).cut, "exact")]
+    found, _ = searched.find(["mailing"], ["dataset"])
+    assert [(hit.whole, hit.match) for hit in found] == [(Name(*long).cut, "exact")]
 
 
 def test_what_a_recurring_run_binds_again_is_read_once(tmp_path: Path) -> None:
@@ -253,14 +246,12 @@ def take(indexer: Indexer, events: Sequence[Json], behind: int = 0) -> None:
     bodies = {number: json.dumps(event) for number, event in enumerate(events, behind + 1)}
     stored = [BronzeEvent(f"{number:064x}", number, number, None) for number in bodies]
     last = behind + len(stored)
-    indexer.process_events(
-        Source("local", "1", "0"), last, stored, lambda asked: {number: bodies[number] for number in asked}
-    )
+    indexer.add(Source("local", "1", "0"), last, stored, lambda asked: {number: bodies[number] for number in asked})
 
 
 def work_of_indexing(folder: Path, events: Sequence[Json], batch: int | None = None) -> tuple[int, int]:
     """Return hundreds of steps of SQLite's machine, and calls of Python, while events are indexed, so many at once."""
-    bound = Counting(check_steps=100)
+    bound = Counting(every=100)
     indexer = until_end(Indexer(folder / "index.sqlite", default_rules(), bound))
     calls = 0
 

@@ -37,13 +37,13 @@ async def _waits(world: World) -> tuple[bool, bool, list[bool]]:
 
 def _parse(world: World) -> None:
     parser = world.parser()
-    while parser.commit_next():
+    while parser.step():
         pass
 
 
 def _follow(world: World) -> None:
     follower = IndexFollower(open_index_home(world.folder), world.bronze)
-    while follower.process_batches(open_rules(world.settings).current_rules().names):
+    while follower.step(open_rules(world.settings).current().names):
         pass
     follower.close()
 

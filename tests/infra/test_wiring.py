@@ -9,7 +9,7 @@ import pytest
 
 from functions import app_settings as load_app_settings
 from headwater.common.environment import PREFIX
-from headwater.intake.event_log.blob_claims import parse_claims_url
+from headwater.intake.event_log.blob_claims import place
 from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.settings import Settings, load_settings
 from tests.infra.templates import (
@@ -31,9 +31,6 @@ from tests.infra.templates import (
 
 NOT_IN_AZURE = {
     "data": "functions/ puts it on the instance's own disk",
-    "read_only": "roles of keys decide who may change something",
-    "log_level": "host.json sets the levels",
-    "log_format": "the Functions host writes the log lines",
     "host": "the Functions host listens",
     "port": "the Functions host listens",
     "allowed_hosts": "there are always keys",
@@ -59,7 +56,6 @@ NOT_IN_AZURE = {
         ("oidc_issuer", "oidc_audience", "oidc_roles", "oidc_client_id", "oidc_client_secret", "oidc_redirect_url"),
         "an app setting of who has registered an application",
     ),
-    "notice": "a text that an operator may add as an app setting",
     "marquez_strict": "the Functions host answers writes of the receiver",
     "session_key": "with oidc_client_id, where several instances answer",
 }
@@ -202,7 +198,7 @@ def test_an_app_starts_with_the_settings_it_gets(app: str) -> None:
     assert found.log == "event_hub"
     assert found.hub_namespace == "hw-1.servicebus.windows.net"
     assert found.triggers == tuple(json.loads(app_settings(app)["HEADWATER_TRIGGERS"]))
-    assert parse_claims_url(str(found.claims_url), None) == ("https://hwraw1.blob.core.windows.net", "claims", "")
+    assert place(str(found.claims_url), None) == ("https://hwraw1.blob.core.windows.net", "claims", "")
     assert found.lake == (None if app == "receiver" else LAKE)
     assert [key.name for key in found.keys] == ["spark"]
 

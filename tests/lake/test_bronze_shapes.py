@@ -13,19 +13,13 @@ import pytest
 from headwater.common.errors import InvalidEvent
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import EventShape
-from headwater.events.stored_cells import SENT, sent_from_cells, shape_from_cells
+from headwater.events.stored_cells import SENT, sent_of, shape_of
 from headwater.index.api_changes import dataset_tag_event, job_tag_event
 from headwater.index.stored.database import open_for_reading
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import stored_bodies, stored_events
 from headwater.lake.bronze_tables import Bronze
-from headwater.lineage.edges.facet_contents import (
-    FacetContents,
-    FacetContentsInMemory,
-    parse_sql_facet,
-    read_sent_edges,
-    schema_paths,
-)
+from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory, schema_columns, sent_edges, sent_sql
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_reading import FactsReader
@@ -106,10 +100,10 @@ def made() -> Iterator[bytes]:
 def test_parts_from_columns_are_parts_from_bodies(events: Any, tmp_path: Path) -> None:
     world = parsed(tmp_path, list(events()))
     there, contents = from_columns(world.bronze)
-    from_bodies = FacetContentsInMemory()
+    from_bodies = ContentsInMemory()
     reader = FactsReader(CANONICAL, from_bodies)
     bodies = rows(world.bronze.events.table, world.bronze, ["event_id", "cast(received_at AS bigint)", "body"])
-    assert there == {event_id: reader.read_event(event_id, received, body) for event_id, received, body in bodies}
+    assert there == {event_id: reader.read(event_id, received, body) for event_id, received, body in bodies}
     for fact in there.values():
         for use in (*fact.inputs, *fact.outputs):
             assert not use.schema or contents.schema(use.schema) == from_bodies.schema(use.schema)
@@ -157,8 +151,8 @@ def test_events_of_one_shape_say_the_same_but_who_and_when() -> None:
     reader = BodyReader()
     for body in (*samples(), *worlds(), *spoiled(), *made()):
         with suppress(InvalidEvent):
-            event = reader.read_event(body)
-            assert said.setdefault(event.shape, event.event_shape) == BodyReader().read_event(body).event_shape
+            event = reader.read(body)
+            assert said.setdefault(event.shape, event.said) == BodyReader().read(body).said
     assert len(said) > 500
 
 
@@ -167,14 +161,14 @@ def parsed(folder: Path, bodies: list[bytes]) -> World:
     world = World(folder)
     world.append(*bodies)
     parser = world.parser()
-    while parser.commit_next():
+    while parser.step():
         pass
     return world
 
 
 def changes() -> Iterator[bytes]:
-    yield json.dumps(job_tag_event(Name("n", "j"), "gold", is_set=True)).encode()
-    yield json.dumps(dataset_tag_event(Name("n", "in"), "a", "pii", is_set=True)).encode()
+    yield json.dumps(job_tag_event(Name("n", "j"), "gold", holds=True)).encode()
+    yield json.dumps(dataset_tag_event(Name("n", "in"), "a", "pii", holds=True)).encode()
 
 
 def indexed(
@@ -192,27 +186,27 @@ def indexed(
     for after in range(0, world.reader().tail(), at_once):
         events = stored_events(world.bronze, source, after, after + at_once)
         known = [event if keep else event._replace(sent=None) for event in events]
-        indexer.process_events(source, after + at_once, known, bodies)
+        indexer.add(source, after + at_once, known, bodies)
     indexer.close()
     return until_end(open_for_reading(path / "index.sqlite"))
 
 
-def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], FacetContents]:
+def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], Contents]:
     """Read the parts of all events, and what they refer to, without a look at a body."""
     contents = contents_of(bronze)
     reader = FactsReader(CANONICAL, contents)
-    said = {cells[0]: reader.add_shape(shape_from_cells(cells)) for cells in rows(SHAPES, bronze, list(SHAPES.columns))}
+    said = {cells[0]: reader.learn(shape_of(cells)) for cells in rows(SHAPES, bronze, list(SHAPES.columns))}
     columns = {**SENT, "event_time_us": "cast(event_time AS bigint)"}.values()
     found = rows(bronze.events.table, bronze, ["event_id", "cast(received_at AS bigint)", *columns])
     facts = {}
     for event_id, received_us, *cells in found:
-        sent = sent_from_cells(cells)
+        sent = sent_of(cells)
         assert sent
-        facts[event_id] = reader.facts_of_event(event_id, received_us, sent, said[sent.shape])
+        facts[event_id] = reader.fact(event_id, received_us, sent, said[sent.shape])
     return facts, contents
 
 
-def contents_of(bronze: Bronze) -> FacetContents:
+def contents_of(bronze: Bronze) -> Contents:
     """Read what facets say; one that says nothing has no rows."""
     contents = _Contents()
     for table, add in ((SCHEMAS, _add_schema), (COLUMN_LINEAGE, _add_lineage)):
@@ -222,11 +216,11 @@ def contents_of(bronze: Bronze) -> FacetContents:
         for content_hash, found in by_hash.items():
             add(contents, content_hash, found)
     for content_hash, value in rows(VALUES, bronze, list(VALUES.columns)):
-        contents.add_sql(content_hash, parse_sql_facet(value.encode()))
+        contents.add_sql(content_hash, sent_sql(value.encode()))
     return contents
 
 
-class _Contents(FacetContentsInMemory):
+class _Contents(ContentsInMemory):
     def schema(self, content_hash: str) -> Any:
         return self._schemas.get(content_hash, ())
 
@@ -234,15 +228,15 @@ class _Contents(FacetContentsInMemory):
         return self._lineage.get(content_hash, ())
 
 
-def _add_schema(contents: FacetContents, content_hash: str, found: list[Any]) -> None:
-    contents.add_schema(content_hash, schema_paths(found))
+def _add_schema(contents: Contents, content_hash: str, found: list[Any]) -> None:
+    contents.add_schema(content_hash, schema_columns(found))
 
 
-def _add_lineage(contents: FacetContents, content_hash: str, found: list[Any]) -> None:
-    contents.add_lineage(content_hash, read_sent_edges(found, CANONICAL))
+def _add_lineage(contents: Contents, content_hash: str, found: list[Any]) -> None:
+    contents.add_lineage(content_hash, sent_edges(found, CANONICAL))
 
 
 def rows(table: Table, bronze: Bronze, columns: list[str]) -> list[tuple[Any, ...]]:
     names = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
-    found = bronze.tables[table.name].run_query(f"SELECT {names} FROM t")
+    found = bronze.tables[table.name].query(f"SELECT {names} FROM t")
     return list(zip(*(found.column(f"c{number}").to_pylist() for number in range(len(columns))), strict=True))

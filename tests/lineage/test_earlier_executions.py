@@ -1,6 +1,4 @@
-"""Rules 6.8, 6.9, 8.4, 9.3 (docs/reference/lineage.md): earlier executions that used a column, earlier writes that
-remain.
-"""
+"""Rules 6.8, 6.9, 8.4, 9.3 (docs/lineage.md): earlier executions that used a column, earlier writes that remain."""
 
 import pytest
 
@@ -8,13 +6,13 @@ from headwater.common.paging import ListPage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_rewrites
-from headwater.lineage.snapshots.snapshot import Window
-from headwater.questions.answer_types.columns import Verdict
+from headwater.lineage.time.snapshot import Window
+from headwater.questions.answers.column_answers import Verdict
 from headwater.questions.subjects import Subject
-from headwater.questions.unused import verdicts_answer
+from headwater.questions.unused import verdicts
 from tests.reference import exposures
 from tests.reference.solver import Reference
-from tests.reference.world_events import START_US, Json, symlinks
+from tests.reference.world_events import Json
 from tests.rule_cases.events import LAKE, done, table, tagging, writes
 from tests.support.data.lineage_world import LineageWorld, as_recorded
 
@@ -34,7 +32,7 @@ def seen(*events: Json, window_us: int | None = WINDOW_US, rewrites: str = "") -
 
 
 def verdict(world: LineageWorld, name: str, column: str, window_us: int = WINDOW_US) -> Verdict:
-    found = verdicts_answer(
+    found = verdicts(
         world.scene, UserRules(), world.counted, asked=Subject(LAKE, name), page=ListPage(), window=Window(window_us)
     )
     return next(item for item in found.items if item.column == column)
@@ -91,27 +89,6 @@ def test_what_only_an_earlier_write_shows_in_the_clear_is_once_exposed() -> None
     assert seen(MONDAY, TUESDAY, pii, window_us=None).behind_tag("pii") == ({}, {})
 
 
-def test_clear_rows_move_with_a_name_and_leave_open_what_no_writer_accounts_for() -> None:
-    before, after = (table(name, "x z", symlinks=symlinks(("hive://meta", "db.t"))) for name in ("old", "new"))
-    events = [
-        done(1, 0, writes("old", {"x": "a.x"}, columns="x z"), of=[A], job="load"),
-        done(2, DAY, writes("old", {"x": "c.k"}), of="c", job="load"),
-        done(3, DAY, writes("o", {"y": "old.z"}), of=[before], job="before"),
-        done(4, 2 * DAY, writes("o", {"y": "new.z"}), of=[after], job="after"),
-        tagging(3 * DAY, "a.x"),
-    ]
-    found, until = seen(*events).behind_tag("pii")
-    clear, doubted = (
-        {(LAKE, "old", "x"), (LAKE, "new", "x")},
-        {(LAKE, "old", "z"), (LAKE, "new", "z"), (LAKE, "o", "y")},
-    )
-    assert found == dict.fromkeys(clear, "once_exposed") | dict.fromkeys(doubted, "unknown")
-    assert until == dict.fromkeys(clear, START_US)
-    lineage = Reference(as_recorded(events), window_us=WINDOW_US)
-    assert exposures.surface(lineage, {(LAKE, "a", "x")}) == found
-    assert exposures.exposed_until(lineage, {(LAKE, "a", "x")}) == until
-
-
 def test_a_copy_holds_clear_rows_though_what_it_was_copied_from_was_rewritten() -> None:
     copied = done(5, DAY // 2, writes("copy", {"x": "t.x"}), of=[table("t", "x")], job="copy")
     exposures, _ = seen(MONDAY, copied, TUESDAY, OVERWRITTEN, tagging(3 * DAY, "a.x")).behind_tag("pii")
@@ -122,19 +99,6 @@ def test_an_earlier_opaque_write_from_a_tagged_column_is_unknown() -> None:
     opaque = done(1, 0, table("t", "x"), of=[A], job="load")
     exposures, _ = seen(opaque, TUESDAY, tagging(3 * DAY, "a.x")).behind_tag("pii")
     assert exposures == {(LAKE, "t", "x"): "unknown"}
-
-
-def test_an_earlier_write_that_does_not_name_a_masked_tagged_column_may_have_left_it_clear() -> None:
-    masked = done(2, DAY, writes("t", {"x": "a.x#"}), of=[A], job="load")
-    rewritten = done(3, 2 * DAY, writes("t", {"x": "a.x#"}, says="OVERWRITE"), of=[A], job="another")
-    for silent in (table("t", "x"), writes("t", {"y": "a.y"}, columns="x y")):
-        appended, pii = done(1, 0, silent, of=[A], job="load"), tagging(3 * DAY, "t.x")
-        worlds = [[appended, masked, pii], [appended, masked, rewritten, pii]]
-        found = [seen(*events).tagged_themselves("pii") for events in worlds]
-        assert found == [({(LAKE, "t", "x"): "masked"}, until) for until in ({(LAKE, "t", "x"): START_US}, {})]
-        for events, (_, until) in zip(worlds, found, strict=True):
-            lineage = Reference(as_recorded(events), window_us=WINDOW_US)
-            assert exposures.tagged_until(lineage, {(LAKE, "t", "x")}) == until
 
 
 def test_questions_about_nested_columns_change_no_answer_about_what_they_lie_in() -> None:
@@ -151,7 +115,7 @@ def test_a_question_may_be_repeated_by_any_window() -> None:
     """Views by windows share what they keep; more windows than are kept give the same answers."""
     world = seen(MONDAY, TUESDAY)
     windows = [Window(each * DAY_US) for each in (0, 1, 2, 3, 4, 5, 0, 1)]
-    found = [world.scene.counted_with_earlier(each).of_use() for each in windows]
+    found = [world.scene.counted_since(each).of_use() for each in windows]
     assert [sum(each.live) for each in found] == [1, 2, 2, 2, 2, 2, 1, 2]
 
 

@@ -1,4 +1,4 @@
-"""How jobs fold: `docs/reference/lineage.md`, "What is part of what"; and the tree of a run."""
+"""How jobs fold: `docs/lineage.md`, "What is part of what"; and the tree of a run."""
 
 from collections.abc import Iterator
 from random import Random
@@ -13,8 +13,8 @@ from headwater.common.errors import NotKnown
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.jobs import JobLevel, JobPosition, fold_into_level, job_ancestors
-from headwater.lineage.snapshots.as_of import AsOf
+from headwater.lineage.runs.job_hierarchy import Granularity, Started, ancestors, folding
+from headwater.lineage.time.as_of import AsOf
 from tests.index.test_reference import indexed
 from tests.reference.small_events import run, x_from
 from tests.reference.world_events import deliver, uuid
@@ -22,7 +22,7 @@ from tests.support.data import nested_jobs as grain
 from tests.support.few_of_many import few_of
 from tests.support.questions import ask
 
-LEVELS = get_args(JobLevel)
+LEVELS = get_args(Granularity)
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_a_dataset_of_many_writers_and_readers_is_a_hub_and_the_answer_stays_lin
 
 def marquez(views: ViewOpener, node: str, **asked: str) -> dict[str, Any]:
     """Return the nodes of Marquez's answer, by their ids without namespace."""
-    with views.open_view_and_index(AsOf()) as (view, live):
+    with views.catalog(AsOf()) as (view, live):
         answer = get_lineage(RequestContext({}, QueryParams({"nodeId": node, **asked}), view, Catalog(live)))
     return {each["id"].rpartition(":")[2]: each for each in answer["graph"]}
 
@@ -187,15 +187,12 @@ def test_a_folded_job_says_from_which_dataset_to_which_it_leads(views: ViewOpene
 
 @pytest.mark.parametrize("seed", few_of(range(25), 6))
 def test_flows_of_folded_jobs_are_those_of_statements(seed: int) -> None:
-    with (
-        indexed(deliver(grain.random_pipelines(seed)), Random(seed)) as views,
-        views.open_view_and_index(AsOf()) as (view, live),
-    ):
+    with indexed(deliver(grain.random_pipelines(seed)), Random(seed)) as views, views.catalog(AsOf()) as (view, live):
         found = []
         for granularity in LEVELS:
             tables = TableGraph(RequestContext({}, QueryParams({"granularity": granularity}), view, Catalog(live)))
-            jobs = {tables.fold_job(job) for job in view.snapshot.graph.of_job}
-            found.append(sorted({flow for job in jobs for flow in tables.dataset_pairs(job)}))
+            jobs = {tables.fold(job) for job in view.snapshot.graph.of_job}
+            found.append(sorted({flow for job in jobs for flow in tables.flows(job)}))
         assert found == [found[0]] * len(LEVELS)
 
 
@@ -247,19 +244,19 @@ def name(text: str) -> Name:
 def test_levels_by_the_rule(chain: list[str], folded: tuple[int, ...]) -> None:
     jobs = [name(str(at)) for at in range(len(chain))]
     known = {
-        job: JobPosition(kind, jobs[at + 1] if at + 1 < len(jobs) else None)
+        job: Started(kind, jobs[at + 1] if at + 1 < len(jobs) else None)
         for at, (job, kind) in enumerate(zip(jobs, chain, strict=True))
     }
-    assert tuple(jobs.index(fold_into_level(level, known.__getitem__)(jobs[0])) for level in LEVELS[1:]) == folded
-    assert fold_into_level("statement", known.__getitem__)(jobs[0]) == jobs[0]
+    assert tuple(jobs.index(folding(level, known.__getitem__)(jobs[0])) for level in LEVELS[1:]) == folded
+    assert folding("statement", known.__getitem__)(jobs[0]) == jobs[0]
 
 
 def test_a_root_known_by_name_alone_is_a_dag() -> None:
-    known = {name("s"): JobPosition("SQL_JOB", name("app"), name("dag")), name("app"): JobPosition("APPLICATION")}
-    assert fold_into_level("dag", lambda job: known.get(job, JobPosition()))(name("s")) == name("dag")
-    assert fold_into_level("task", lambda job: known.get(job, JobPosition()))(name("s")) == name("app")
+    known = {name("s"): Started("SQL_JOB", name("app"), name("dag")), name("app"): Started("APPLICATION")}
+    assert folding("dag", lambda job: known.get(job, Started()))(name("s")) == name("dag")
+    assert folding("task", lambda job: known.get(job, Started()))(name("s")) == name("app")
 
 
 def test_parents_in_a_circle_end() -> None:
-    known = {name("a"): JobPosition("", name("b")), name("b"): JobPosition("", name("a"))}
-    assert [each.job for each in job_ancestors(name("a"), known.__getitem__)] == [name("a"), name("b")]
+    known = {name("a"): Started("", name("b")), name("b"): Started("", name("a"))}
+    assert [each.job for each in ancestors(name("a"), known.__getitem__)] == [name("a"), name("b")]

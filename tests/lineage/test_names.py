@@ -1,4 +1,4 @@
-"""Rule 2, form: one canonical name for the many ways to write it, held against docs/reference/names.md."""
+"""Rule 2, form: one canonical name for the many ways to write it, held against docs/names.md."""
 
 import json
 import pickle
@@ -9,27 +9,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headwater.common.errors import WrongSetting
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.metadata_table import MetadataRow, read_metadata
-from headwater.lineage.runs.event_reading import make_facts_reader
-from headwater.lineage.runs.jobs import job_key, run_key
-from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.lineage.snapshots.snapshot import Window
-from headwater.questions.reach import reach_answer
+from headwater.lineage.names.name_metadata import MetadataRow, read_metadata
+from headwater.lineage.runs.event_reading import facts_reader
+from headwater.lineage.runs.job_identity import job_key, run_key
+from headwater.lineage.time.snapshot import Window
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference.world_events import RECEIPT_US
 from tests.support.name_addresses import addresses, version
 from tests.support.paths import EVENTS, ROOT, TESTS
 
-DOCS = (ROOT / "docs/reference/names.md").read_text()
-COMPARED = (
-    (ROOT / "docs/explanation/benchmarks.md")
-    .read_text()
-    .partition("## Names: comparison with")[2]
-    .partition("\n## ")[0]
-)
+DOCS = (ROOT / "docs" / "names.md").read_text()
 SHIPPED = ROOT / "headwater" / "lineage" / "names" / "names.yaml"
 WORKSPACE = "3f2a9c1e-0000-4000-8000-00000000aa01"
 ONELAKE = f"abfss://{WORKSPACE}@onelake.dfs.fabric.microsoft.com"
@@ -43,7 +37,7 @@ HOSTILE = [
 
 
 def documented(section: str) -> list[tuple[str, Name, Name]]:
-    """Return rule, sent and canonical of the rows of a table in docs/reference/names.md."""
+    """Return rule, sent and canonical of the rows of a table in docs/names.md."""
     text = DOCS.split(section, 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|$", text, re.MULTILINE)
     return [(rule, Name(*sent), Name(*form)) for rule, *rest in rows for sent, form in [(rest[:2], rest[2:])]]
@@ -161,14 +155,14 @@ def test_rule_2_what_openlineages_extractors_make_of_addresses_is_the_tables_nam
             form = default_rules().canonical(*each.extracted.parts)
             assert (form != each.means) == bool(each.reason), (each, form)
             assert each.reason in ("", "file-host") or form not in tables, "a table's name for another table"
-    reasons = re.findall(r"^\| `([a-z0-9-]+)` \| It ", COMPARED, re.MULTILINE)
+    reasons = re.findall(r"^\| `([a-z0-9-]+)` \| It ", DOCS, re.MULTILINE)
     assert sorted(reasons) == sorted({each.reason for each in ADDRESSES if each.reason})
     differing = sum(bool(each.reason) for each in ADDRESSES)
     extracted = sum(each.extracted is not None for each in ADDRESSES)
-    assert f"`openlineage-spark` {version()}" in COMPARED
-    assert f"{len(ADDRESSES)} spellings of\n{len(tables)} tables: {extracted} addresses" in COMPARED
-    assert f"to {extracted - differing} of the addresses" in COMPARED
-    assert f"names for {differing} addresses" in COMPARED
+    assert f"`openlineage-spark` {version()}" in DOCS
+    assert f"{len(ADDRESSES)} spellings of\n{len(tables)} tables: {extracted} addresses" in DOCS
+    assert f"to {extracted - differing} of the addresses" in DOCS
+    assert f"names for {differing} addresses" in DOCS
 
 
 TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521)))(CONNECT_DATA=(SID=o)))"
@@ -525,15 +519,14 @@ CASES = TESTS / "proof" / "cases"
 def test_recorded_streams_with_odd_names_have_the_lineage_that_they_mean(
     case: str, asked: tuple[str, str, str], forward: bool, reached: set[str]
 ) -> None:
-    contents = FacetContentsInMemory()
-    reader = make_facts_reader(default_rules(), contents)
+    contents = ContentsInMemory()
+    reader = facts_reader(default_rules(), contents)
     bodies = (CASES / f"{case}.ndjson").read_text().splitlines()
-    snapshot = FactSnapshot(
-        [reader.read_event(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents
+    snapshot = SnapshotOfFacts(
+        [reader.read(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents
     )
-    found = reach_answer(
-        snapshot, default_rules(), Subject(*asked), snapshot.counted_with_earlier(Window()),
-        forward=forward, mode="any",
+    found = reach(
+        snapshot, default_rules(), Subject(*asked), snapshot.counted_since(Window()), forward=forward, mode="any",
         bounds=Bounds(9, 99),
     )  # fmt: skip
     assert {f"{each.dataset}{' (earlier)' if each.earlier else ''}" for each in found.columns} == reached

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.lineage.edges.candidates import JobOutput
-from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, needed_candidates, resolve_edge_sets
-from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, outcome, that_matter
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.memory_store import MemoryStore, RelatedRunsInMemory
+from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.related_runs import RelatedRunsInMemory
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.snapshots.derived_snapshots import by_output
-from headwater.lineage.traversal.impact import Mode
+from headwater.lineage.time.snapshot_of_facts import by_output
+from headwater.lineage.walks.walk import Mode
 from tests.reference import questions
 from tests.reference.records import Delivered, stored
 from tests.reference.retired import presumed_retired, with_deletions, with_rewrites
@@ -196,7 +197,7 @@ def summary(store: MemoryStore) -> object:
     """Return runs, what counts and why, dropped datasets."""
     kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
     lineage = {
-        name: resolve_edge_sets(candidates, lambda lineage: lineage, kin)
+        name: outcome(candidates, lambda lineage: lineage, kin)
         for name, candidates in by_output(store.candidates).items()
     }
     counting_sets = {
@@ -217,7 +218,7 @@ def test_votes_that_do_not_matter_make_no_difference() -> None:
         store = LineageWorld(events).scene.store
         kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
         for candidates in by_output(store.candidates).values():
-            matter = needed_candidates(candidates)
+            matter = that_matter(candidates)
             fewer = {
                 job_output: [candidate for candidate in own if (job_output, candidate.run_key) in matter]
                 for job_output, own in candidates.items()
@@ -228,9 +229,7 @@ def test_votes_that_do_not_matter_make_no_difference() -> None:
 def said_of(
     candidates: Candidates[OutputLineage], kin: RelatedRunsInMemory
 ) -> dict[JobOutput, set[EdgeSet[OutputLineage]]]:
-    found = resolve_edge_sets(
-        {job_output: own for job_output, own in candidates.items() if own}, lambda lineage: lineage, kin
-    )
+    found = outcome({job_output: own for job_output, own in candidates.items() if own}, lambda lineage: lineage, kin)
     return {job_output: set(counting_sets) for job_output, counting_sets in found.items() if counting_sets}
 
 

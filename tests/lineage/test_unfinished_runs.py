@@ -6,22 +6,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from headwater.cli import lineage
-from headwater.cli.agents import answers as mcp_answers
+from headwater.cli import lineage, mcp_answers
 from headwater.common.errors import NeverWritten
 from headwater.common.paging import ListPage
-from headwater.events.times import iso_time
+from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.moments import last_success_us
+from headwater.index.reading.moments import last_green_us
 from headwater.index.reading.write_times import WriteTimes
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.questions.answer_types.lineage import Reach
-from headwater.questions.reach import reach_answer
+from headwater.questions.answers.lineage_answers import Reach
+from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.surface import find_surface, surface_answer
-from headwater.questions.unused import verdicts_answer
+from headwater.questions.surface import exposures, find_surface
+from headwater.questions.unused import verdicts
 from tests.index.test_reference import indexed
 from tests.reference.small_events import CLEAR, HASHED, A, B, C, changed, made, run, with_schema
 from tests.reference.world_events import Json, at, dataset, dataset_event, deliver, facet, parent, schema, source, uuid
@@ -43,9 +42,7 @@ def begun(number: int, second: float, *outputs: Json, job: str = "job", **more: 
 
 def asked(seen: LineageWorld, name: tuple[str, str], *, forward: bool) -> Reach:
     bounds = Bounds(100, 100)
-    return reach_answer(
-        seen.scene, RULES.names, Subject(*name), seen.counted, forward=forward, mode="value", bounds=bounds
-    )
+    return reach(seen.scene, RULES.names, Subject(*name), seen.counted, forward=forward, mode="value", bounds=bounds)
 
 
 def stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool) -> list[tuple[str, str, list[str]]]:
@@ -55,7 +52,7 @@ def stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool) -> list[t
 
 def surface(seen: LineageWorld) -> dict[str, str]:
     looked = find_surface(seen.scene, RULES, seen.counted, tag="pii", source=None)
-    items = surface_answer(seen.scene, looked, tag="pii", page=ListPage()).items
+    items = exposures(seen.scene, looked, tag="pii", page=ListPage()).items
     return {f"{each.dataset}.{each.column}": each.exposure for each in items}
 
 
@@ -64,8 +61,8 @@ def test_what_a_run_without_a_complete_reads_is_unknown_and_a_stop(state: str) -
     told = "RUNNING" if state == "START" else state
     seen = world(DONE, begun(2, 2, with_schema(C, "z"), kind=state, job="nightly"))
     assert seen.unused(A) == {"x": "used", "y": "unknown"}
-    answer = verdicts_answer(seen.scene, RULES, seen.counted, asked=Subject(*A, "y"), page=ListPage())
-    [item] = [each for each in answer.items if each.column == "y"]
+    [item] = [each for each in verdicts(seen.scene, RULES, seen.counted, asked=Subject(*A, "y"), page=ListPage()).items
+              if each.column == "y"]  # fmt: skip
     assert (item.reason or "").endswith(f"(wait for its end, or run the job again): run {uuid(2)} of nightly is {told}")
     assert stops(seen, A, forward=True) == [("a", "not_completed", [f"nightly {told}"])]
     assert stops(seen, C, forward=False) == [("c", "not_completed", [f"nightly {told}"])]
@@ -73,7 +70,7 @@ def test_what_a_run_without_a_complete_reads_is_unknown_and_a_stop(state: str) -
 
 def test_readers_of_a_dataset_name_the_runs_that_did_not_complete() -> None:
     seen = world(DONE, begun(2, 2, with_schema(C, "z"), job="nightly"))
-    [readers] = verdicts_answer(seen.scene, RULES, seen.counted, asked=Subject(*A), page=ListPage()).readers
+    [readers] = verdicts(seen.scene, RULES, seen.counted, asked=Subject(*A), page=ListPage()).readers
     assert [job.name for job in readers.jobs] == ["job"]
     assert [(each.run, each.job.name, each.state) for each in readers.not_completed] == [
         (uuid(2), "nightly", "RUNNING")
@@ -98,7 +95,7 @@ def test_a_masked_column_with_the_tag_is_exposed_while_such_a_run_may_write_it()
 def test_a_run_makes_no_edge_writer_or_use_before_it_completes() -> None:
     seen = world(with_schema_event(A, "x y"), begun(2, 2, COPIES))
     assert seen.edges == seen.tables == set()
-    assert not seen.scene.was_read_to_write(Name(*A))
+    assert not seen.scene.was_read(Name(*A))
     assert not seen.scene.knows(Name(*C))
     ended = world(with_schema_event(A, "x y"), begun(2, 2, COPIES), run(2, 3, COPIES, reads=[TWO]))
     assert ended.edges == {("a.x", "b.x", "direct")}
@@ -145,9 +142,9 @@ def test_a_run_that_only_read_so_far_is_a_caveat() -> None:
 
 def test_a_table_that_is_made_anew_is_there_while_its_run_goes_on() -> None:
     dropped = run(3, 3, changed(B, "DROP"))
-    assert not world(DONE, dropped).scene.exists(Name(*B))
+    assert not world(DONE, dropped).scene.stands(Name(*B))
     seen = world(DONE, dropped, begun(4, 4, COPIES))
-    assert seen.scene.exists(Name(*B))
+    assert seen.scene.stands(Name(*B))
 
 
 def test_a_dataset_that_only_such_runs_name_is_refused() -> None:
@@ -160,11 +157,11 @@ def test_command_and_agents_name_the_run_and_what_to_do(capsys: pytest.CaptureFi
     found: Any = msgspec.to_builtins(
         asked(world(DONE, begun(2, 2, with_schema(C, "z"), job="nightly")), A, forward=True)
     )
-    assert mcp_answers.shorten_reach(found, ()).stops == [
+    assert mcp_answers.reach(found, ()).stops == [
         f"s3://lake/a: run {uuid(2)} of nightly is RUNNING and reports no lineage; "
         "wait until it ends, or run the job again"
     ]
-    lineage.print_stops(found, as_json=False)
+    lineage._show_stops(found, as_json=False)
     printed = capsys.readouterr().out
     assert "Runs that did not complete" in printed
     assert "nightly" in printed
@@ -175,11 +172,9 @@ def test_a_job_whose_newest_attempt_failed_has_the_end_of_its_completed_one_as_i
     with indexed(deliver(events), Random(1)) as open_views:
 
         def question(live: LiveGraph, _: UserRules) -> tuple[int, list[int]]:
-            job = live.names.find_number(Name("jobs", "job")) or 0
-            return last_success_us(live, "job"), [
-                each.time_us for each in WriteTimes(live, MAX_TIME_US).newest_completed_runs(job)
-            ]
+            job = live.names.known(Name("jobs", "job")) or 0
+            return last_green_us(live, "job"), [each.time_us for each in WriteTimes(live, EVER_US).completed(job)]
 
-        green_us, completed_us = open_views.query_current_index(question)
+        green_us, completed_us = open_views.now(question)
     assert completed_us == [green_us]
-    assert iso_time(green_us) == at(1)
+    assert iso(green_us) == at(1)

@@ -13,12 +13,11 @@ from deltalake import write_deltalake
 
 from headwater.common.errors import WrongSetting
 from headwater.index.rules_files import FILES, RulesFiles
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.job_names import read_job_rules
-from headwater.lineage.names.metadata_table import read_metadata
-from headwater.lineage.names.rule_parser import read_name_rules
+from headwater.lineage.names.name_metadata import read_metadata
+from headwater.lineage.names.name_rules_text import read_job_rules, read_name_rules
 from headwater.lineage.rules.selectors import SelectedColumn
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
@@ -29,11 +28,11 @@ from headwater.lineage.rules.user_rules_text import (
     read_rewrites,
     read_tags,
 )
-from headwater.lineage.runs.event_reading import FactsReader, make_facts_reader
-from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.lineage.snapshots.named_columns import judged_columns
-from headwater.lineage.snapshots.snapshot import Window
-from headwater.questions.reach import reach_answer
+from headwater.lineage.runs.event_reading import FactsReader, facts_reader
+from headwater.lineage.time.named_columns import judged_columns
+from headwater.lineage.time.snapshot import Window
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference import questions
 from tests.reference.names import canonical_form
@@ -43,7 +42,7 @@ from tests.rule_cases.events import done, table, writes
 from tests.support.commands import commanded
 from tests.support.paths import ROOT
 
-DOCS = (ROOT / "docs/reference/names.md").read_text()
+DOCS = (ROOT / "docs" / "names.md").read_text()
 READERS: dict[str, Any] = {
     "names.yaml": read_name_rules,
     "jobs.yaml": read_job_rules,
@@ -63,7 +62,7 @@ TAGGED = "version: 1\ntags: [{namespace: 's3a://B', dataset: /t/, column: Email,
 
 
 def example(file: str) -> str:
-    """Return the example of a file in docs/reference/names.md."""
+    """Return the example of a file in docs/names.md."""
     found = re.search(rf"^### `{re.escape(file)}`.*?```\w+\n(.*?)```", DOCS, re.MULTILINE | re.DOTALL)
     assert found
     return found[1]
@@ -74,7 +73,7 @@ def rules(tmp_path: Path) -> UserRules:
     for file in FILES:
         (tmp_path / file).write_text(example(file))
     files = RulesFiles(tmp_path)
-    found = files.current_rules()
+    found = files.current()
     assert files.problems == []
     return found
 
@@ -128,15 +127,15 @@ COUNT = SelectedColumn("s3://b", "daily", "n")
 def test_a_step_is_masked_as_the_first_fitting_rule_declares(
     rules: UserRules, step: tuple[Any, ...], masked: bool | None
 ) -> None:
-    assert rules.declared_masking(*step) is masked
+    assert rules.masking_of(*step) is masked
 
 
 def test_consumers_read_the_columns_they_declare_or_all(rules: UserRules) -> None:
     (report,) = rules.consumers_of("s3://gold", "revenue_daily")
     assert (report.consumer, report.measure) == ("Power BI: Revenue report", "Total revenue")
-    assert [report.is_reader_of(column) for column in ("REVENUE", "day", "shop")] == [True, True, False]
+    assert [report.reads(column) for column in ("REVENUE", "day", "shop")] == [True, True, False]
     whole = read_consumers("version: 1\nconsumers: [{consumer: BI, dataset: 'g*'}]", "consumers.yaml")
-    assert UserRules(consumers=whole).consumers_of("x", "gold")[0].is_reader_of("anything")
+    assert UserRules(consumers=whole).consumers_of("x", "gold")[0].reads("anything")
     assert rules.consumers_of("s3://gold", "other") == ()
 
 
@@ -148,7 +147,7 @@ def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Pat
     hashes = {rules.rules_hash, UserRules().rules_hash}
     for file in FILES:
         (tmp_path / file).unlink()
-        hashes.add(RulesFiles(tmp_path).current_rules().rules_hash)
+        hashes.add(RulesFiles(tmp_path).current().rules_hash)
     assert len(hashes) == len(FILES) - len(SHOWN_BY) + 1
     assert UserRules().rules_hash in hashes
     assert pickle.loads(pickle.dumps(rules)).rules_hash == rules.rules_hash
@@ -213,36 +212,36 @@ def test_a_broken_file_names_file_line_and_rule_and_what_fits(file: str, text: s
 
 
 def test_files_that_are_empty_or_missing_declare_nothing(tmp_path: Path) -> None:
-    assert RulesFiles(tmp_path / "nowhere").current_rules() == UserRules(names=default_rules())
+    assert RulesFiles(tmp_path / "nowhere").current() == UserRules(names=default_rules())
     for file in FILES:
         (tmp_path / file).write_text("")
-    assert RulesFiles(tmp_path).current_rules().rules_hash == UserRules().rules_hash
+    assert RulesFiles(tmp_path).current().rules_hash == UserRules().rules_hash
 
 
 def test_the_last_good_file_stays_in_force_visibly_until_it_is_mended(tmp_path: Path) -> None:
     files, tags = RulesFiles(tmp_path), tmp_path / "tags.yaml"
     tags.write_text(TAGGED)
-    good = files.current_rules()
-    assert files.current_rules() is good
+    good = files.current()
+    assert files.current() is good
     (tmp_path / "metadata.csv").write_text("kind\nplace")
     tags.write_text(TAGGED + "\nmore: 1")
-    broken = files.current_rules()
+    broken = files.current()
     assert broken.rules_hash == good.rules_hash
     assert [problem.split(":")[0] for problem in files.problems] == ["metadata.csv, line 2, row 1", "tags.yaml, line 3"]
     assert all("last good rules stay in force" in problem for problem in files.problems)
     (tmp_path / "metadata.csv").unlink()
     tags.write_text(TAGGED.replace("pii", "gdp"))
-    assert files.current_rules().tags_of("s3://b", "t", "email") == {("gdp", "true")}
+    assert files.current().tags_of("s3://b", "t", "email") == {("gdp", "true")}
     assert files.problems == []
 
 
 def test_a_file_that_changes_without_its_size_is_read_again(tmp_path: Path) -> None:
     files, tags = RulesFiles(tmp_path), tmp_path / "tags.yaml"
     tags.write_text(TAGGED)
-    files.current_rules()
+    files.current()
     tags.write_text(TAGGED.replace("pii", "gdp"))
     os.utime(tags, ns=(1, 1))
-    assert files.current_rules().tags_of("s3://b", "t", "email") == {("gdp", "true")}
+    assert files.current().tags_of("s3://b", "t", "email") == {("gdp", "true")}
 
 
 def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_path: Path) -> None:
@@ -252,26 +251,26 @@ def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_p
         write_deltalake(tmp_path / "metadata", table, mode="overwrite")
 
     files = RulesFiles(tmp_path)
-    assert files.current_rules().names.canonical("dbfs", "/mnt/raw/t").namespace == "dbfs"
+    assert files.current().names.canonical("dbfs", "/mnt/raw/t").namespace == "dbfs"
     mount: dict[str, str | None] = {"kind": "mount", "id": "/mnt/raw", "target": "s3://raw", "noted_by": "me"}
     write([mount])
-    by_table = files.current_rules()
+    by_table = files.current()
     assert by_table.names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     (tmp_path / "metadata.csv").write_text("kind,id,target\nmount,/mnt/raw,s3://raw\n")
-    assert files.current_rules().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
+    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     write([mount, {"kind": "mount", "id": "/mnt/old"}])
-    assert files.current_rules().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
+    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     assert "metadata, row 1 as sorted" in files.problems[0]
     assert "mount without target" in files.problems[0]
 
 
 def test_the_first_rule_that_fits_declares_how_a_job_writes(rules: UserRules) -> None:
     customers, clicks = Name("s3://lake", "gold/customers"), Name("kafka://broker:9092", "clicks")
-    assert rules.declared_write("p", "nightly.publish_all", "run", customers) == "whole"
-    assert rules.declared_write("https://acme.example/loader/2", "nightly.publish_all", "run", customers) == "whole"
-    assert rules.declared_write("https://acme.example/loader/2", "other", "run", customers) == "append"
-    assert rules.declared_write("p", "other", "run", customers) is None
-    assert (rules.retention_us(clicks), rules.retention_us(customers)) == (90 * 86_400_000_000, None)
+    assert rules.writes_of("p", "nightly.publish_all", "run", customers) == "whole"
+    assert rules.writes_of("https://acme.example/loader/2", "nightly.publish_all", "run", customers) == "whole"
+    assert rules.writes_of("https://acme.example/loader/2", "other", "run", customers) == "append"
+    assert rules.writes_of("p", "other", "run", customers) is None
+    assert (rules.keeps_us(clicks), rules.keeps_us(customers)) == (90 * 86_400_000_000, None)
 
 
 @pytest.mark.parametrize("crawler", ["https://acme.example/crawler/7", "https://acme.example/docs"])
@@ -279,13 +278,11 @@ def test_the_lists_of_a_producer_that_is_declared_complete_remove_columns(crawle
     names = NameRules([("names.yaml", 'version: 1\ncomplete_lists: [{producer: "https://acme.example/crawler/*"}]')])
     before = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x y")])
     events = deliver([before, dataset_event(at(30), table("a", "x"), crawler)])
-    contents = FacetContentsInMemory()
-    reader = FactsReader(names.canonical, contents, names.job, names.has_complete_lists)
-    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
-    found = FactSnapshot(facts, contents)
-    reference = Reference(
-        events, canonical=canonical_form, complete=[crawler] if names.has_complete_lists(crawler) else []
-    )
+    contents = ContentsInMemory()
+    reader = FactsReader(names.canonical, contents, names.job, names.lists_all)
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    found = SnapshotOfFacts(facts, contents)
+    reference = Reference(events, canonical=canonical_form, complete=[crawler] if names.lists_all(crawler) else [])
     columns = {"x"} if crawler.endswith("/7") else {"x", "y"}
     assert {*judged_columns(found, Name("s3://lake", "a")).by_key} == columns
     assert {column[2] for column in questions.unused(reference) if column[1] == "a"} == columns
@@ -314,8 +311,8 @@ def test_a_rule_may_have_conditions_on_the_producer_and_the_namespace_of_the_job
         {**done(number, number, writes(output, {"x": "a.x"}), of="a"), "producer": producer}
         for number, producer, output in ((1, loader, sent.parts), (2, "https://acme.example/other", sent.parts))
     ])  # fmt: skip
-    reader = make_facts_reader(names, FacetContentsInMemory())
-    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    reader = facts_reader(names, ContentsInMemory())
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
     assert [fact.outputs[0].name.name for fact in facts] == ["shop.orders", "orders"]
     assert [step.rule for step in names.explain(*sent.parts, loader, None)] == ["our-loader"]
     assert "depends on the event" in names.explain(*sent.parts)[0].why
@@ -341,18 +338,18 @@ def test_a_job_that_is_declared_as_retired_uses_nothing_from_then_on(until: int 
     rules = UserRules(NameRules(job_texts=[("jobs.yaml", JOBS)]))
     copied = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="load_2")
     events = deliver([copied, done(2, 20, writes("d", {"x": "c.x"}), of=[table("c", "x")])])
-    contents = FacetContentsInMemory()
+    contents = ContentsInMemory()
     reader = FactsReader(rules.names.canonical, contents, rules.names.job)
-    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
     until_us = None if until is None else START_US + until * 1_000_000
     known = [fact for fact in facts if until_us is None or fact.time_us <= until_us]
-    found = FactSnapshot(known, contents, rules=rules, until_us=until_us)
-    counted = found.counted_with_earlier(Window(end_us=until_us))
-    reached = reach_answer(
+    found = SnapshotOfFacts(known, contents, rules=rules, until_us=until_us)
+    counted = found.counted_since(Window(end_us=until_us))
+    reached = reach(
         found, rules.names, Subject(None, "a", "x"), counted, forward=True, mode="value", bounds=Bounds(9, 99)
     )
     assert [item.dataset for item in reached.columns] == (["b"] if is_used else [])
-    came = reach_answer(
+    came = reach(
         found, rules.names, Subject(None, "b", "x"), counted, forward=False, mode="value", bounds=Bounds(9, 99)
     )
     assert [(item.dataset, item.earlier) for item in came.columns] == [("a", not is_used)]
@@ -388,7 +385,7 @@ def test_a_file_broken_from_the_start_leaves_the_others_in_force(tmp_path: Path)
     (tmp_path / "consumers.yaml").mkdir()
     (tmp_path / "tags.yaml").write_text(TAGGED)
     files = RulesFiles(tmp_path)
-    assert files.current_rules().tags_of("s3://b", "t", "email")
+    assert files.current().tags_of("s3://b", "t", "email")
     assert ["masking.yaml" in files.problems[0], "consumers.yaml" in files.problems[1]] == [True, True]
     assert all("None of its rules are in force" in problem for problem in files.problems)
 

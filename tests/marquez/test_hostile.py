@@ -16,7 +16,7 @@ from headwater.api.marquez.routes import MarquezApi
 from headwater.api.responses import run_question
 from headwater.auth.authentication import Authenticator
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.lineage.snapshots.as_of import AsOf
+from headwater.lineage.time.as_of import AsOf
 from headwater.operations.runtime.index import open_freshness, open_search
 from tests.marquez.conftest import Marquez
 from tests.marquez.lake import TABLE
@@ -124,14 +124,14 @@ def test_a_method_that_is_not_taken_is_refused(marquez_to_read: Marquez) -> None
 class _FullDisk:
     """Views of an index on a disk that has no room."""
 
-    def open_view_and_index(self, _: AsOf) -> NoReturn:
+    def catalog(self, _: AsOf) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_passing_fault_of_the_disk_is_temporary_as_in_the_reading_api(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append()
-    world.parser().commit_next()
+    world.parser().step()
     freshness = open_freshness(world.settings, world.folder, lambda: ())
     views = cast("ViewOpener", _FullDisk())
     things = open_search(world.settings, world.folder)
@@ -139,7 +139,7 @@ def test_a_passing_fault_of_the_disk_is_temporary_as_in_the_reading_api(tmp_path
     with TestClient(Starlette(routes=api.routes())) as client:
         answer = client.get("/api/v1/lineage", params={"nodeId": NODE})
     assert answer.status_code == 503
-    reading = run_question(lambda: views.open_view_and_index(AsOf()), nullcontext())
+    reading = run_question(lambda: views.catalog(AsOf()), nullcontext())
     assert reading.status_code == 503
     body = json.loads(reading.body)
     assert answer.json() == {"code": 503, "message": f"{body['error']} {body['fix']}"}

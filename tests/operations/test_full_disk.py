@@ -98,7 +98,7 @@ class Station:
 
     def stored(self) -> list[str]:
         """Return the run of each event in the lake."""
-        return list(bronze_of(self.disk.data).events.run_query("SELECT run_id FROM t").column("run_id").to_pylist())
+        return list(bronze_of(self.disk.data).events.query("SELECT run_id FROM t").column("run_id").to_pylist())
 
     def process(self, role: str) -> psutil.Process | None:
         """Return the process that plays a role, whatever its file says."""
@@ -224,7 +224,7 @@ def test_who_takes_files_waits_for_the_disk_of_its_ledger(station: Station, tmp_
     (tmp_path / "events.ndjson").write_bytes(body(event) + b"\n")
     station.disk.fill()
     state = ("--state", station.disk.root / "state", "--follow")
-    ingest = started("ingest", tmp_path, "--server", station.gateway.url, *state)
+    ingest = started("ingest", tmp_path, "--to", station.gateway.url, *state)
     try:
         assert ingest.stderr
         assert "Headwater retries automatically" in ingest.stderr.readline()

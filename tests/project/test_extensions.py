@@ -16,7 +16,7 @@ from hatchling.build import build_wheel
 
 from headwater.common.errors import WrongSetting
 from headwater.common.registry import Registry
-from headwater.sinks.interface.sinks_file import LocalSinksFile, SinksFile
+from headwater.sinks.contract.sinks_file import LocalSinksFile, SinksFile
 from tests.support.data.made_events import run_event
 from tests.support.data.shop import Asker
 from tests.support.paths import ROOT
@@ -27,7 +27,7 @@ ACME = '''
 from pydantic import Field
 
 from headwater.intake.event_log.sqlite_kind import SqliteKind, SqliteSettings
-from headwater.questions.answer_types.common import AnswerStruct
+from headwater.questions.answers.answer_parts import AnswerStruct
 from headwater.questions.declaring import question
 
 
@@ -138,7 +138,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typer.main import get_group
 from headwater.cli import main
-from headwater.cli.agents.mcp_server import AgentTools
+from headwater.cli.mcp_server import AgentTools
 from headwater.cli.base_app import check
 from headwater.cli.app import app
 
@@ -232,21 +232,21 @@ def test_built_in_parts_need_no_metadata(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_sink_whose_type_is_broken_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headwater.sinks.interface import sinks_file, target_registry
+    from headwater.sinks.contract import sinks_file, target_registry
 
     install(tmp_path, "acme_sinks", "OPTIONS = 1", sinks={"acme": "acme_sinks"})
     monkeypatch.syspath_prepend(tmp_path)
     targets = target_registry.TARGETS
-    fresh = Registry("sink type", "headwater.sinks", targets.built_in, target_registry._check_module)
+    fresh = Registry("sink type", "headwater.sinks", targets.built_in, target_registry._as_module)
     monkeypatch.setattr(sinks_file, "TARGETS", fresh)
     (tmp_path / "sinks.yml").write_text(
         "version: 1\nsinks:\n  new:\n    type: acme\n  old: {type: file, folder: archive}\n"
     )
     file = SinksFile(LocalSinksFile(tmp_path / "sinks.yml"))
-    assert [*file.current_sinks()] == ["old"]
+    assert [*file.current()] == ["old"]
     assert (file.problem or "").startswith(
         "sinks.yml, line 4, sinks, new: this sink does not run. The sink type 'acme' of"
     )
     (tmp_path / "sinks.yml").write_text("version: 1\nsinks: {new: {type: nothing}}")
-    assert [*file.current_sinks()] == ["old"]
+    assert [*file.current()] == ["old"]
     assert "known types: openlineage, marquez" in (file.problem or "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from headwater.lineage.traversal.impact import Mode
+from headwater.lineage.walks.walk import Mode
 from tests.lineage.test_reference import canonical
 from tests.proof.event_edits import Mutation, folded_column
 from tests.proof.moved_ways import surface_both_ways, upstream_both_ways
@@ -168,14 +168,10 @@ class Mentions:
             self._take(dataset[:2], (".".join(path) for path in schema_paths(fields)))
 
     def _renamed(self, named: Json, event: Delivered) -> set[Name]:
-        """Return what a dataset was called before a RENAME: what fed it feeds the new name, which its readers read."""
+        """Return what a dataset was called before a RENAME: what fed it feeds the new name."""
         previous = (facets_of(named).get("lifecycleStateChange") or {}).get("previousIdentifier")
-        before = self.names.mention({**previous, "facets": {}}, event) if previous else None
-        if not before:
-            return set()
-        if now := self.names.mention(named, event):
-            self.reads[before].add(now)
-        return {before}
+        name = self.names.mention({**previous, "facets": {}}, event) if previous else None
+        return {name} if name else set()
 
     def _read_lineage(self, named: Json, event: Delivered, run: Run | None) -> set[Name]:
         """Return the datasets among the sources of lineage, and take their columns."""

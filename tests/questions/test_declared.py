@@ -12,15 +12,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from headwater.api.openapi import openapi_document
+from headwater.api.openapi import document
 from headwater.api.routes import BASE, ROUTES
 from headwater.cli.printing import show
 from headwater.cli.question_commands import command
 from headwater.common.errors import WrongQuestion
-from headwater.lineage.snapshots.as_of import AsOf
-from headwater.questions import definitions
+from headwater.lineage.time.as_of import AsOf
+from headwater.questions import declared
 from headwater.questions import parameters as p
-from headwater.questions.answer_types.common import AnswerStruct
+from headwater.questions.answers.answer_parts import AnswerStruct
 from headwater.questions.declaring import Help, Question, question, questions_in
 from headwater.questions.moments import Microseconds
 from headwater.questions.registry import QUESTIONS
@@ -48,7 +48,7 @@ def wide(
 
 
 def test_a_question_of_each_topic_is_named_where_routes_and_commands_look() -> None:
-    topics = [import_module(f"{definitions.__name__}.{each.name}") for each in iter_modules(definitions.__path__)]
+    topics = [import_module(f"{declared.__name__}.{each.name}") for each in iter_modules(declared.__path__)]
     assert {each for topic in topics for each in questions_in(vars(topic))} == {*QUESTIONS.load_built_in().values()}
 
 
@@ -83,7 +83,7 @@ def test_what_is_out_of_form_is_refused_with_the_form(sent: dict[str, str], word
 
 
 def test_the_document_has_its_route_parameters_and_shape() -> None:
-    found = openapi_document([wide])
+    found = document([wide])
     operation = found["paths"][f"{BASE}/wide"]["get"]
     assert operation["summary"] == "Datasets with many columns"
     size = next(each for each in operation["parameters"] if each["name"] == "minSize")
@@ -95,7 +95,7 @@ def test_the_document_has_its_route_parameters_and_shape() -> None:
 
 def test_the_document_sorts_routes_by_what_they_ask() -> None:
     groups = defaultdict(set)
-    for path, methods in openapi_document(ROUTES)["paths"].items():
+    for path, methods in document(ROUTES)["paths"].items():
         for operation in methods.values():
             groups[operation["tags"][0]].add(path.removeprefix(f"{BASE}/"))
     assert {"impact", "coverage", "rules", "runs/{run}/lineage"} <= groups["lineage"]
@@ -106,7 +106,7 @@ def test_the_document_sorts_routes_by_what_they_ask() -> None:
 def test_the_command_takes_its_parameters_and_prints_its_answer(tmp_path: Path) -> None:
     world = World(tmp_path / "data")
     world.append(b"{}")
-    world.parser().commit_next()
+    world.parser().step()
     app = typer.Typer()
     app.callback()(lambda: None)
     command(app, wide, lambda found, as_json, _: show(found, as_json, lambda: found))

@@ -11,20 +11,20 @@ from msgspec import UNSET
 
 from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.governance.contracts.breaks import Break
-from headwater.governance.contracts.reports import CheckedFile, break_line, junit_text
+from headwater.governance.contracts.reports import CheckedFile, junit_text, line_of
 from headwater.governance.planning.findings import AffectedColumn, plan_findings
 from headwater.governance.planning.markdown import change_text, column_text
 from headwater.governance.planning.schema import PlannedChange, PresentTable, PresentTables
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
-from headwater.lineage.names.metadata_table import read_metadata
+from headwater.lineage.names.name_metadata import read_metadata
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.questions.answer_types.lineage import Coverage, CoverageItem
-from headwater.questions.answer_types.lists import ChangeItem, Changes
-from headwater.questions.display_names import may_contain_datasets, set_display_names
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
+from headwater.questions.answers.list_answers import ChangeItem, Changes
+from headwater.questions.display_names import display_datasets, names_datasets
 from headwater.questions.subjects import Subject, find_column, find_dataset, find_job
 from tests.reference.small_events import Named, run, with_schema
 from tests.reference.world_events import Json, dataset, deliver, schema, symlinks
@@ -133,11 +133,11 @@ EVENTS: list[Json] = [
 
 
 @pytest.fixture(scope="module")
-def scene() -> FactSnapshot:
-    contents = FacetContentsInMemory()
+def scene() -> SnapshotOfFacts:
+    contents = ContentsInMemory()
     reader = FactsReader(RULES.canonical, contents, RULES.job)
-    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(EVENTS)]
-    return FactSnapshot(facts, contents)
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(EVENTS)]
+    return SnapshotOfFacts(facts, contents)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def scene() -> FactSnapshot:
         ("best customers", ("s3://gold", "customers")),
     ],
 )
-def test_every_way_to_write_a_name_leads_to_its_dataset(scene: FactSnapshot, text: str, named: Named) -> None:
+def test_every_way_to_write_a_name_leads_to_its_dataset(scene: SnapshotOfFacts, text: str, named: Named) -> None:
     assert find_dataset(scene, RULES, Subject(None, text)).parts == named
 
 
@@ -187,31 +187,31 @@ def test_every_way_to_write_a_name_leads_to_its_dataset(scene: FactSnapshot, tex
     ],
 )  # fmt: skip
 def test_an_ambiguous_name_is_refused_with_the_candidates(
-    scene: FactSnapshot, text: str, candidates: Sequence[str]
+    scene: SnapshotOfFacts, text: str, candidates: Sequence[str]
 ) -> None:
     with pytest.raises(WrongQuestion) as refused:
         find_dataset(scene, RULES, Subject(None, text))
     assert all(repr(each) in str(refused.value) for each in candidates), str(refused.value)
 
 
-def test_an_unknown_name_suggests_display_names(scene: FactSnapshot) -> None:
+def test_an_unknown_name_suggests_display_names(scene: SnapshotOfFacts) -> None:
     with pytest.raises(NotKnown) as refused:
         find_dataset(scene, RULES, Subject(None, "lh.silver.ordesr"))
     assert refused.value.nearest[0] == "lh.silver.orders"
 
 
 @pytest.mark.parametrize("text", ["email", "`EMAIL`", "people.Email", "crm.people.`email`", '"Email"'])
-def test_a_column_may_be_quoted_and_qualified(scene: FactSnapshot, text: str) -> None:
+def test_a_column_may_be_quoted_and_qualified(scene: SnapshotOfFacts, text: str) -> None:
     assert find_column(scene, Name("postgres://db", "shop.crm.people"), text) == "email"
 
 
 @pytest.mark.parametrize("text", ["app.to_9", "APP.TO_9", "`app.to_9`", "to_9", "jobs/app.to_9", "JOBS/app.to_9"])
-def test_a_job_may_be_asked_for_in_any_case_and_by_the_end_of_its_name(scene: FactSnapshot, text: str) -> None:
+def test_a_job_may_be_asked_for_in_any_case_and_by_the_end_of_its_name(scene: SnapshotOfFacts, text: str) -> None:
     jobs = [Name("jobs", f"app.to_{number}") for number in range(len(SHOWN))]
     assert find_job(scene, jobs, None, text) == Name("jobs", "app.to_9")
 
 
-def test_the_end_of_the_names_of_several_jobs_is_refused_with_the_candidates(scene: FactSnapshot) -> None:
+def test_the_end_of_the_names_of_several_jobs_is_refused_with_the_candidates(scene: SnapshotOfFacts) -> None:
     with pytest.raises(WrongQuestion, match=r"'jobs/app\.to_1', 'jobs/other\.to_1'"):
         find_job(scene, [Name("jobs", "app.to_1"), Name("jobs", "other.to_1")], None, "to_1")
 
@@ -227,9 +227,9 @@ def test_coverage_and_changes_name_datasets_by_display_names_and_jobs_as_they_ar
         for of in ("dataset", "job")
     ]
     for items in (covered, changed):
-        set_display_names(items, lambda _: "b")
+        display_datasets(items, lambda _: "b")
         assert [item.display_name for item in items] == ["b", UNSET]
-    assert all(map(may_contain_datasets, (Coverage, Changes)))
+    assert all(map(names_datasets, (Coverage, Changes)))
 
 
 def test_plans_and_contract_checks_name_datasets_by_display_names() -> None:
@@ -246,7 +246,7 @@ def test_plans_and_contract_checks_name_datasets_by_display_names() -> None:
     assert change_text(found) == "not understood: lh.silver.orders#id"
     assert (found.namespace, found.dataset) == ("s3://lake", "Tables/silver/orders")
     broken = Break("column.removed", "s3://lake/Tables/silver/orders", "id", "it was removed")
-    assert break_line(broken) == "column.removed: s3://lake/Tables/silver/orders#id: it was removed"
+    assert line_of(broken) == "column.removed: s3://lake/Tables/silver/orders#id: it was removed"
     named = broken._replace(display_name="lh.silver.orders")
-    assert break_line(named) == "column.removed: lh.silver.orders#id: it was removed"
+    assert line_of(named) == "column.removed: lh.silver.orders#id: it was removed"
     assert 'name="column.removed lh.silver.orders#id"' in junit_text([CheckedFile("c.yaml", "", 1, [named])])

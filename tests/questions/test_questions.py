@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote
 import httpx
 import pytest
 
-from headwater.cli.agents import answers as mcp_answers
+from headwater.cli import mcp_answers
 from tests.reference.small_events import CLEAR, GUID, made, run
 from tests.reference.world_events import at, dataset, dataset_event, facet, parent, schema, source, uuid
 from tests.support.data.shop import (
@@ -38,7 +38,7 @@ from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.slow  # a Headwater
 
-DOCS = (ROOT / "docs/reference/questions.md").read_text()
+DOCS = (ROOT / "docs" / "questions.md").read_text()
 WIDE = ("s3://wide", "source")
 MANY = 10_000
 EMAIL = {"namespace": LAKE, "dataset": "landing/customers", "column": "email"}
@@ -598,7 +598,7 @@ def test_masked_code_is_not_masked_data(shop: Asker) -> None:
         ("appeared", "email", False, at(0)),
     ]
     of = {"dataset": "lives/masked"}
-    told = mcp_answers.summarize_dataset(
+    told = mcp_answers.describe(
         *(shop.ask(question, **of) for question in ("upstream", "impact", "unused", "timeline"))
     )
     assert f"{at(10)} changed {LAKE}/lives/raw#email -> email is now masked by job mask" in told.changes

@@ -1,6 +1,4 @@
-"""What runs say beside lineage, who reads a dataset, and what pages leave out: `docs/reference/questions.md`,
-`docs/reference/names.md`.
-"""
+"""What runs say beside lineage, who reads a dataset, and what pages leave out: `docs/questions.md`, `docs/names.md`."""
 
 import json
 from pathlib import Path
@@ -14,7 +12,7 @@ from headwater.index.reading.run_history import RunHistory
 from headwater.lake.event_bodies import StoredBody
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.shown_rules import allowed_link, read_links, read_system
+from headwater.lineage.rules.shown_rules import link_to, read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.run_details import run_details
 from headwater.questions.run_lineage import RunContents, run_lineage
@@ -97,14 +95,14 @@ def test_odd_facets_say_nothing(facets: Json) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_link(address: str) -> None:
-    assert allowed_link((), address) is None
+    assert link_to((), address) is None
 
 
 def test_what_is_a_link() -> None:
-    assert allowed_link((), "HTTPS://ADB-1.azuredatabricks.net/jobs/1?o=2#x") is not None
+    assert link_to((), "HTTPS://ADB-1.azuredatabricks.net/jobs/1?o=2#x") is not None
     mine = read_links("version: 1\nlinks: [{host: Airflow.Acme.Net}]", "links.yaml")
-    assert allowed_link(mine, "https://airflow.acme.net:8443/log") is not None
-    assert allowed_link((), "https://airflow.acme.net:8443/log") is None
+    assert link_to(mine, "https://airflow.acme.net:8443/log") is not None
+    assert link_to((), "https://airflow.acme.net:8443/log") is None
 
 
 @pytest.mark.parametrize(
@@ -208,7 +206,7 @@ def test_rules_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "system.yaml").write_text("version: 1\nsystem: [{dataset: 'tmp/*', sytem: true}]")
     (tmp_path / "links.yaml").write_text("version: 1\nlinks: [{host: a.b}]")
     files = RulesFiles(tmp_path)
-    assert allowed_link(files.current_rules().links, "https://a.b/") == "https://a.b/"
+    assert link_to(files.current().links, "https://a.b/") == "https://a.b/"
     assert "sytem" in files.problems[0]
 
 
@@ -219,14 +217,14 @@ def test_many_files_of_one_folder_extension_and_schema_are_one_entry_with_their_
     loaded = run(1, 0, *files, job="export")
     event = run(2, 10, made(("s3://lake", "out"), {"x": [source(ORIGIN, "x", CLEAR)]}), reads=[*files, *others])
     with indexed(deliver([loaded, event]), Random(1)) as views:
-        found = views.query_current_index(
+        found = views.now(
             lambda live, _: run_lineage(
-                RunHistory(live), RunHistory(live).find_run_key(uuid(2)), RunContents({}, {}, [], []), []
+                RunHistory(live), RunHistory(live).key(uuid(2)), RunContents({}, {}, [], []), []
             )
         )
-        wrote = views.query_current_index(
+        wrote = views.now(
             lambda live, _: run_lineage(
-                RunHistory(live), RunHistory(live).find_run_key(uuid(1)), RunContents({}, {}, [], []), []
+                RunHistory(live), RunHistory(live).key(uuid(1)), RunContents({}, {}, [], []), []
             )
         )
     reads = [(each.dataset, each.files) for each in found.reads if each.dataset.startswith("raw/")]

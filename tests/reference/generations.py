@@ -1,4 +1,4 @@
-"""Which generation of a dataset a mention means (docs/reference/lineage.md: generations)."""
+"""Which generation of a dataset a mention means (docs/lineage.md: generations)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -217,10 +217,7 @@ class Generations:
             for output in event.datasets("outputs")
             if self.names.mention(output, event) == name
         ]
-        last = merged(words).get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
-        if run.counts or all(changed({"facets": facets}) == "DROP" for facets, _ in words):
-            return last
-        return None if last == "DROP" else last  # it may have written before, and nobody knows whether it dropped
+        return merged(words).get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
 
     def _read_changes(self, run: Run) -> None:
         """Note what a run ends and renames; of several words on one name the newest counts."""

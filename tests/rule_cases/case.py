@@ -1,5 +1,4 @@
-"""One story of events and the answers that docs/reference/lineage.md gives to it, each worked out by hand from the
-text.
+"""One story of events and the answers that docs/lineage.md gives to it, each worked out by hand from the text.
 
 Columns are `dataset.column`. In a whole answer `?` in place of a value leaves open whether and as what it is there.
 """
@@ -8,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.lineage.traversal.impact import Mode
+from headwater.lineage.walks.walk import Mode
 from tests.reference.world_events import Json
 
 

@@ -5,10 +5,10 @@ from typing import Any, Self
 
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.questions.answer_types.common import Stop
-from headwater.questions.reach import reach_answer
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.answer_parts import Stop
+from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference import questions
 from tests.reference.possible_links import possible_links
@@ -164,8 +164,7 @@ class Memory(Judge):
         return {told(each): second(us) for each, us in self.lineage.tagged_themselves(ask.tag)[1].items()}
 
     def unused(self, ask: Ask) -> Any:
-        name, scene = Name(LAKE, ask.about), self.lineage.scene
-        if scene.naming.moved.former(name) or name not in scene.own_names(attempted=True):
+        if self.lineage.scene.naming.moved.former(Name(LAKE, ask.about)):
             return {}  # a question about all datasets leaves it out
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
         reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)
@@ -200,13 +199,13 @@ class Memory(Judge):
 def spelt_by(snapshot: Snapshot, namespace: str, ask: Ask) -> dict[str, str]:
     """Return how answers spell the columns that are asked for."""
     columns = snapshot.shown_columns(Name(namespace, ask.about))
-    return {key: columns.displayed_spelling(columns.key(key)) for key in ask.expected}
+    return {key: columns.shown(columns.key(key)) for key in ask.expected}
 
 
 def linked(snapshot: Snapshot, counted: CountedEdges, name: tuple[str, str], *, forward: bool) -> list[Stop]:
     """Return the stops at a dataset."""
     asked, far = Subject(*name), Bounds(depth=1000, limit=10_000)
-    found = reach_answer(snapshot, default_rules(), asked, counted, forward=forward, mode="any", bounds=far)
+    found = reach(snapshot, default_rules(), asked, counted, forward=forward, mode="any", bounds=far)
     return [stop for stop in found.stops if stop.dataset == name[1]]
 
 

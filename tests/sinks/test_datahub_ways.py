@@ -11,8 +11,8 @@ import fastavro
 import pytest
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.target_registry import open_sink
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.target_registry import open_sink
 from tests.sinks.test_datahub import HOSTILE, dataset, proposals, run
 from tests.sinks.test_targets import read_all
 from tests.support.data.sink_world import SinkWorld, bodies, no_token, sink
@@ -103,7 +103,7 @@ def test_a_file_that_is_taken_away_comes_anew_and_a_strange_one_is_left_alone(tm
         eventually(lambda: "not a file of proposals" in (runner.status.trouble or ""))
         assert path.read_text() == "something of somebody else"
         path.unlink()
-        eventually(lambda: world.ledger.sink_counts("out").delivered == 1)
+        eventually(lambda: world.ledger.counts("out").delivered == 1)
     assert plain(written(path)) != []
 
 
@@ -201,7 +201,7 @@ def test_a_registry_that_is_away_or_no_registry_is_waited_for(tmp_path: Path, ka
         with world.running(to_topic(kafka, topic, other.url)) as runner:
             eventually(lambda: "no Avro schema" in (runner.status.trouble or ""))
             other.answer = made.answer
-            eventually(lambda: world.ledger.sink_counts("out").delivered == 1)
+            eventually(lambda: world.ledger.counts("out").delivered == 1)
         with closing(open_sink(to_topic(kafka, topic, url), no_token)) as target:  # type: ignore[arg-type]
             assert (
                 target.check()

@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.control.service import preview_payloads
-from headwater.sinks.interface.target_registry import open_sink
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.service import preview_payloads
 from headwater.tables import SENT_RUNS
 from tests.support.data.made_events import dataset_event, job_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, sink, stored
@@ -81,7 +81,7 @@ def test_a_run_is_a_row_at_its_end_and_jobs_datasets_and_open_runs_are_none(tmp_
 
 
 def epoch(world: SinkWorld) -> str:
-    return str(world.bronze.events.run_query("SELECT incarnation FROM t LIMIT 1").column("incarnation")[0].as_py())
+    return str(world.bronze.events.query("SELECT incarnation FROM t LIMIT 1").column("incarnation")[0].as_py())
 
 
 def test_what_is_delivered_again_is_there_once_and_a_late_event_adds_a_newer_row(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_check_makes_the_table_with_the_columns_of_the_documentation(tmp_path:
     with closing(open_sink(delta(tmp_path / "runs"), no_token)) as target:  # type: ignore[arg-type]
         assert target.check() == "the table exists, at version 0"
     names = [field.name for field in DeltaTable(str(tmp_path / "runs")).schema().fields]
-    section = (ROOT / "docs/reference/sinks.md").read_text().split("## Delta table")[1].split("\n## ")[0]
+    section = (ROOT / "docs" / "sinks.md").read_text().split("## Delta table")[1].split("\n## ")[0]
     assert set(names) == {*SENT_RUNS.columns}
     assert [name for name in names if f"`{name}`" not in section] == []
 

@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 from headwater.events.validation import validate_event
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
-from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
-from headwater.lineage.edges.run_edges import derive_output_lineages
+from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.names.name_resolution import NameResolver, event_bindings
+from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.merged_run import merge_run
-from headwater.sinks.control.service import preview_payloads
-from headwater.sinks.interface.shape import SinkEvent, run_key_of
-from headwater.sinks.interface.target_registry import open_sink
+from headwater.lineage.runs.merged_run import fold
+from headwater.sinks.contract.shape import SinkEvent, run_of
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.service import preview_payloads
 from tests.support.data.made_events import body, job_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, samples, sink, stored
 from tests.support.servers.sink_target import sink_server
@@ -64,43 +63,34 @@ def test_what_a_verbatim_sink_sends_of_the_sample_events_is_as_valid_as_what_was
 def test_one_event_of_a_run_breaks_no_schema_that_its_events_keep() -> None:
     by_run: dict[str | None, set[str]] = defaultdict(set)
     for event in samples():
-        by_run[run_key_of(event.head)] |= broken(json.loads(event.body))
+        by_run[run_of(event.head)] |= broken(json.loads(event.body))
     merged = [event for event in stored(map(body, converted(samples()))) if event.head.kind == "RUN"]
-    assert len(merged) == len({run_key_of(event.head) for event in merged}) > 20
+    assert len(merged) == len({run_of(event.head) for event in merged}) > 20
     for event in merged:
-        assert broken(json.loads(event.body)) <= by_run[run_key_of(event.head)], event.head.run_id
+        assert broken(json.loads(event.body)) <= by_run[run_of(event.head)], event.head.run_id
 
 
 def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:
     """Return what each complete run says of lineage, by the rules."""
-    contents, runs = FacetContentsInMemory(), defaultdict(list)
+    contents, runs = ContentsInMemory(), defaultdict(list)
     reader = FactsReader(default_rules().canonical, contents)
     for event in of:
-        fact = reader.read_event(event.head.event_id, event.head.received_us, event.body.decode())
+        fact = reader.read(event.head.event_id, event.head.received_us, event.body.decode())
         runs[fact.run_key].append(fact)
     found = {}
     for key, facts in runs.items():
-        naming = NameResolver()
+        naming = Naming()
         for fact in facts:
-            naming.bind(event_bindings(fact))
+            naming.bind(links_of(fact))
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
-        if facts[0].kind == "RUN" and (run := merge_run(facts, naming)).state == "COMPLETE":
-            found[key] = sorted(map(sorted_edges, derive_output_lineages(run, rules)), key=repr)
+        if facts[0].kind == "RUN" and (run := fold(facts, naming)).state == "COMPLETE":
+            found[key] = sorted(map(sorted_edges, output_lineages(run, rules)), key=repr)
     return found
 
 
 def sorted_edges(lineage: OutputLineage) -> Any:
-    names = [
-        sorted(map(repr, part))
-        for part in (lineage.edges, lineage.source_datasets, lineage.column_sources, lineage.other_inputs)
-    ]
-    return [
-        repr(lineage.output),
-        *names,
-        sorted(map(repr, lineage.opaque_inputs)),
-        lineage.has_column_lineage,
-        lineage.rows_confirmed,
-    ]
+    names = [sorted(map(repr, part)) for part in (lineage.edges, lineage.tables, lineage.named, lineage.also_read)]
+    return [repr(lineage.output), *names, sorted(map(repr, lineage.opaque)), lineage.carries, lineage.rows_confirmed]
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.control.service import redrive_failures
-from headwater.sinks.interface.shape import CLOCK
-from headwater.sinks.interface.target_registry import open_sink
+from headwater.sinks.contract.shape import CLOCK
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.service import redrive_failures
 from headwater.sinks.running.silence import MAX_PAYLOADS
 from tests.support.data.made_events import body, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, no_token, runs, sink
@@ -140,7 +140,7 @@ def test_one_notice_that_fails_for_ever_holds_up_no_event_that_comes(tmp_path: P
             eventually(world.dead)
         assert [each["data"]["runId"] for each in server.taken] == runs([failed])
     assert "although it accepts another one" in world.dead()[run["run"]["runId"]]
-    assert world.ledger.sink_counts("out") == (1, 1, 0)
+    assert world.ledger.counts("out") == (1, 1, 0)
 
 
 def test_what_is_not_taken_before_the_sink_ends_is_told_by_the_next_one(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from headwater.common.errors import WrongSetting
 from headwater.governance.reconcile.events import finding_event
 from headwater.governance.reconcile.histories.entry import HistorySpan
-from headwater.questions.answer_types.reports import Finding
+from headwater.questions.answers.report_answers import Finding
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.control.service import preview_payloads
-from headwater.sinks.interface.target_registry import open_sink
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.operating.service import preview_payloads
 from headwater.sinks.targets.webhook.target import sign_notices
 from tests.support.data.made_events import body, dataset_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, sink
@@ -50,8 +50,8 @@ def told(world: SinkWorld, *made: dict[str, Any], **options: Any) -> list[dict[s
 
 
 def verify(body: bytes, headers: dict[str, str], secret: str) -> bool:
-    """Run what docs/reference/sinks.md tells receivers to run."""
-    docs = (ROOT / "docs/reference/sinks.md").read_text()
+    """Run what docs/sinks.md tells receivers to run."""
+    docs = (ROOT / "docs" / "sinks.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", docs, re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)

@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.questions.reach import reach_answer
+from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from headwater.questions.surface import find_surface
 from headwater.questions.unused import dataset_verdicts
+from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.gold.snapshot_rows import sorted_rows
-from headwater.spark.gold.surface_rows import SURFACED, surfaced_rows
 from headwater.spark.silver.silver_names import BatchNaming
 from headwater.tables import BINDINGS, DATASETS
 from tests.index.test_reference import FAR
@@ -135,9 +135,7 @@ class Seen:
 
     def _reached(self, ask: Ask, namespace: str, *, forward: bool) -> Any:
         asked = Subject(namespace, *column_of(ask.about)[1:])
-        return reach_answer(
-            self.now, RULES.names, asked, self.now.counted(), forward=forward, mode=ask.mode, bounds=FAR
-        )
+        return reach(self.now, RULES.names, asked, self.now.counted(), forward=forward, mode=ask.mode, bounds=FAR)
 
     def _hits(self, found: Any) -> dict[str, str]:
         return {

@@ -14,6 +14,7 @@ from headwater.tables import (
     EVENTS,
     FACETS,
     GOLD,
+    MASKING_SURFACE,
     RUN_DATASETS,
     RUN_HEALTH,
     RUNS,
@@ -89,11 +90,11 @@ def test_a_pass_over_recurring_jobs_reads_nothing_of_the_history_takes_few_spark
 
 GROWING = ("runs", "run_datasets", "edge_sets", "facets", "jobs")
 SEEN = ("edge_runs", "run_health", "hourly_stats")
-JOBS = 85
+JOBS = 83
 """Spark jobs of a pass over recurring runs. Other runs may explain some of them, and some have a nominal time.
 
 12 of them look for the runs above and below those with a nominal time. One looks for recurring lineage after a base
-list, and two look for rows of the masking surface that recurring runs can change.
+list.
 """
 
 
@@ -102,9 +103,9 @@ def test_names_that_break_out_travel_unharmed(lake: "LakeOfCases") -> None:
     found = {((row.source_dataset, row.source_column), (row.target_dataset, row.target_column)) for row in rows}
     assert found == {tuple((dataset, column.casefold()) for dataset, column in edge) for edge in hostile_names.EDGES}
     assert {row.job_name.rpartition(" ")[0] for row in rows} == {hostile_names.JOB[1]}
-    surface = [row for row in lake.surface() if row["namespace"] == hostile_names.NAMESPACE]
-    assert {row["column"] for row in surface if not row["tagged"]} == set(hostile_names.COLUMNS[1:])
-    assert {row["column"] for row in surface if row["tagged"]} == {hostile_names.COLUMNS[0]}
+    surface = [row for row in lake.gold(MASKING_SURFACE) if row.namespace == hostile_names.NAMESPACE]
+    assert {row.column for row in surface if not row.tagged} == set(hostile_names.COLUMNS[1:])
+    assert {row.column for row in surface if row.tagged} == {hostile_names.COLUMNS[0]}
 
 
 def more(number: int) -> list[bytes]:

@@ -10,12 +10,12 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from pyspark.sql import SparkSession
 
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.gold_pass import current_generation_folder
+from headwater.lake.gold_pass import generation_in_force
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.traversal.column_verdicts import NO_READER, UNUSED
+from headwater.lineage.walks.column_verdicts import NO_READER, UNUSED
+from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.layer_generations import current
-from headwater.spark.log_ingest.bronze_writer import SparkBronze
 from headwater.spark.notebook.notebook_questions import Questions
 from headwater.spark.refresh import refresh
 from headwater.tables import BRONZE, COLUMN_EDGES, EVENTS, RUNS, UNUSED_COLUMNS, Table
@@ -44,7 +44,7 @@ def lake(tmp_path: Path) -> Path:
     Bronze has bodies alone, and the note of a retention that has removed events.
     """
     world = World(unpack_before_verdicts(tmp_path))
-    world.parser().commit_next()
+    world.parser().step()
     removal = CommitProperties(app_transactions=[Transaction(REMOVED_BEFORE, REMOVED_US)])
     events = DeltaTable(world.folder / "lake" / "bronze" / EVENTS.name)
     events.alter.set_table_properties({"delta.logRetentionDuration": "interval 6 hours"}, commit_properties=removal)
@@ -52,7 +52,7 @@ def lake(tmp_path: Path) -> Path:
 
 
 def in_force(lake: Path) -> tuple[str | None, str | None]:
-    return current_generation_folder(str(lake), "silver", {}), current_generation_folder(str(lake), "gold", {})
+    return generation_in_force(str(lake), "silver", {}), generation_in_force(str(lake), "gold", {})
 
 
 def files(folder: Path) -> dict[str, bytes]:

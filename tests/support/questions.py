@@ -7,12 +7,12 @@ from typing import Any
 from msgspec import to_builtins
 
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.questions import definitions
+from headwater.questions import declared
 
 
 def ask(open_views: ViewOpener, question: str, parameters: Mapping[str, str], **beside: Any) -> Any:
     """Ask a question by its name; beside: what else it reads, such as bronze."""
     asked = dict(parameters)
     path = {name: asked.pop(name) for name in ("run",) if name in asked}
-    sources = SimpleNamespace(open_views=open_views, rules=open_views.active_rules, **beside)
-    return to_builtins(getattr(definitions, question).ask(sources, asked, **path))
+    sources = SimpleNamespace(open_views=open_views, rules=open_views.rules, **beside)
+    return to_builtins(getattr(declared, question).ask(sources, asked, **path))

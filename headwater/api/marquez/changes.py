@@ -1,7 +1,4 @@
-"""Apply a change that a client requests through Marquez's API.
-
-A change appends events to the log, is recorded in the admin log, and is answered once answers include it.
-"""
+"""Apply a change through Marquez's API: append its events, record it, and answer once answers include it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -23,7 +20,7 @@ Post = Callable[[bytes, Mapping[str, str], Caller], Awaitable[tuple[int, bytes]]
 """Appends an event on behalf of an authenticated caller. Returns status and body of the receiver's response."""
 
 NOT_INDEXED_YET = {"headwater-index": "waits"}
-"""Header of the response to a change that is durable but that answers do not include yet."""
+"""Header of the response to a change that is durable, but not visible in answers yet."""
 
 _ONLY_READS = "This instance is read-only. Send the change to an instance that receives events."
 
@@ -31,7 +28,7 @@ _ONLY_READS = "This instance is read-only. Send the change to an instance that r
 class ChangeBackend(NamedTuple):
     """The receiver and the index waiter of a process that accepts changes.
 
-    within_s: maximum seconds to wait until answers include a change.
+    within_s: maximum wait until a change is visible.
     """
 
     post: Post
@@ -39,11 +36,10 @@ class ChangeBackend(NamedTuple):
     within_s: float = INDEX_WAIT_S
 
 
-class RequestedChange(NamedTuple):
-    """The events of a change, in the order in which to append them, and its answer.
+class Change(NamedTuple):
+    """Events to append, in this order, and the answer.
 
-    follow_up: computes the answer once answers include the events. answer: the answer without `follow_up`, and after a
-    timeout. status: HTTP status of the answer.
+    follow_up: returns the answer once the events are visible; answer: used without `follow_up`, and on timeout.
     """
 
     events: Sequence[Json]
@@ -52,10 +48,10 @@ class RequestedChange(NamedTuple):
     status: int = 200
 
 
-def parse_body(context: RequestContext, body_type: type[Meta]) -> Meta:
-    """Return the parsed body of a change. Raises MarquezError if the body is not valid JSON of `body_type`."""
+def body_of(context: RequestContext, form: type[Meta]) -> Meta:
+    """Return the parsed body of a change. Raises MarquezError if it is not valid JSON of the form."""
     try:
-        return msgspec.json.decode(context.body or b"{}", type=body_type)
+        return msgspec.json.decode(context.body or b"{}", type=form)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         body = {"code": 400, "message": "Unable to process JSON", "details": str(error)}
         raise MarquezError(400, body) from error
@@ -64,18 +60,18 @@ def parse_body(context: RequestContext, body_type: type[Meta]) -> Meta:
 class ChangeHandler:
     """Handles the changes of a process."""
 
-    def __init__(self, record: Recorder, backend: ChangeBackend | None):
-        """record: adds a row to the admin log; backend: None in a read-only process."""
+    def __init__(self, record: Recorder, writing: ChangeBackend | None):
+        """record: adds a row to the admin log; writing: None in a read-only process."""
         self._record = record
-        self._writing = backend
+        self._writing = writing
         self._record_tasks = set[asyncio.Task[None]]()
 
-    async def handle_change(
+    async def handle(
         self,
-        change: RequestedChange,
+        found: Change,
         request: Request,
         caller: Caller,
-        answer_again: Callable[[], Response | RequestedChange],
+        look: Callable[[], Response | Change],
         *,
         is_admin_act: bool,
     ) -> Response:
@@ -83,28 +79,28 @@ class ChangeHandler:
 
         On timeout, the response has the header NOT_INDEXED_YET.
 
-        caller: the authenticated caller, named in the events by its label. answer_again: runs `change.follow_up` or the
-        handler again. is_admin_act: whether to record the change in the admin log.
+        caller: authenticated; its label is in the events. look: runs `found.follow_up` or the handler again.
+        is_admin_act: whether to record the change in the admin log.
         """
         actor = caller if is_admin_act else None
         if self._writing is None:
             raise MarquezError(405, {"code": 405, "message": _ONLY_READS})
         carried = {"user-agent": request.headers.get("user-agent", "")}
-        for event in change.events:
+        for event in found.events:
             status, answer = await self._writing.post(msgspec.json.encode(event), carried, caller)
             if status != 200:
                 await asyncio.gather(*self._record_coroutines(request, actor, status))
                 return json_response(status, {"code": status, "message": answer.decode()})
-        records = self._record_coroutines(request, actor, change.status)
+        records = self._record_coroutines(request, actor, found.status)
         is_seen, *_ = await asyncio.gather(
             self._writing.index_waiter.wait_until_visible(now_us(), self._writing.within_s), *records
         )
-        shown = await asyncio.to_thread(answer_again) if is_seen and change.follow_up else None
+        shown = await asyncio.to_thread(look) if is_seen and found.follow_up else None
         if isinstance(shown, Response) and shown.status_code == 200:
-            shown.status_code = change.status
+            shown.status_code = found.status
             return shown
         return json_response(
-            change.status, change.answer, None if is_seen and change.follow_up is None else NOT_INDEXED_YET
+            found.status, found.answer, None if is_seen and found.follow_up is None else NOT_INDEXED_YET
         )
 
     def _record_coroutines(
@@ -118,7 +114,7 @@ class ChangeHandler:
         await asyncio.to_thread(self._record, *row)
 
     async def _wait_for_record(self, note: Coroutine[Any, Any, None]) -> None:
-        """Wait at most INDEX_WAIT_S until the change is in the admin log. Under load, the answer comes first."""
+        """Wait until the change is recorded, at most INDEX_WAIT_S. Under load, it is recorded after the answer."""
         task = asyncio.create_task(note)
         self._record_tasks.add(task)
         task.add_done_callback(self._record_tasks.discard)

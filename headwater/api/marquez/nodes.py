@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from headwater.api.marquez.requests import Answer, RequestContext, not_found_error, page_not_found_error
+from headwater.api.marquez.requests import Answer, RequestContext, not_found, page_not_found
 from headwater.index.reading.catalog import JobRow
 from headwater.lineage.names.dataset_name import Name
 
@@ -17,7 +17,7 @@ _MAX_COLONS = 64
 
 
 class Node(NamedTuple):
-    """The object that an id refers to: a dataset, a column of a dataset, or a job. version: the part after `#`."""
+    """The object that an id refers to. version: the part after `#`."""
 
     kind: str
     dataset: Name | None = None
@@ -46,60 +46,56 @@ def find_node(context: RequestContext, text: str) -> Node:
     """Return the object that an id refers to. Raises MarquezError (404) if the id is invalid or unknown."""
     kind, _, rest = text.partition(":")
     if kind not in _KINDS or rest.count(":") not in range(1, _MAX_COLONS):
-        raise page_not_found_error()
+        raise page_not_found()
     whole, mark, version = rest.rpartition("#")
-    found = _find_by_kind(context, kind, rest, None) or (_find_by_kind(context, kind, whole, version) if mark else None)
+    found = _find(context, kind, rest, None) or (_find(context, kind, whole, version) if mark else None)
     if found is None:
-        raise not_found_error("Node", text[:500])
+        raise not_found("Node", text[:500])
     return found
 
 
-def with_requested_spelling(answer: Answer, canonical: str, requested: str, column: str | None = None) -> Answer:
-    """Replace canonical ids in a graph by ids as the request spelled them.
+def with_asked_ids(answer: Answer, canonical: str, asked: str, column: str | None = None) -> Answer:
+    """Replace canonical ids in a graph by the spelling of the request.
 
-    Marquez's page looks up the requested node by the id of the request, and draws nothing if the node has another id.
-    canonical, requested: the canonical id, and the id in the request. A colon at the end makes it the prefix of column
-    ids. column: name of the requested column, as the request spelled it.
+    Marquez's page looks up the requested node by its id in the request, and draws nothing if it has another id.
+    canonical, asked: an id, or with a colon at the end the prefix of column ids; column: as spelled in the request.
     """
 
-    def respell(text: str) -> str:
+    def spelled(text: str) -> str:
         if not canonical.endswith(":"):
-            return requested if text == canonical else text
+            return asked if text == canonical else text
         if not text.startswith(canonical):
             return text
         name = text[len(canonical) :]
-        return requested + (column if column is not None and column.casefold() == name.casefold() else name)
+        return asked + (column if column is not None and column.casefold() == name.casefold() else name)
 
     for node in answer["graph"]:
-        node["id"] = respell(node["id"])
+        node["id"] = spelled(node["id"])
         for edge in (*node["inEdges"], *node["outEdges"], *(node["data"].get("flows") or ())):
-            edge["origin"], edge["destination"] = respell(edge["origin"]), respell(edge["destination"])
+            edge["origin"], edge["destination"] = spelled(edge["origin"]), spelled(edge["destination"])
     return answer
 
 
-def _find_by_kind(context: RequestContext, kind: str, rest: str, version: str | None) -> Node | None:
+def _find(context: RequestContext, kind: str, rest: str, version: str | None) -> Node | None:
     if kind == "job":
-        job = _first_found(rest, context.find_job)
+        job = _first(rest, context.find_job)
         return Node(kind, job=job, version=version) if job else None
     if kind == "dataset":
-        dataset = _first_found(rest, context.find_dataset)
+        dataset = _first(rest, context.find_dataset)
         return Node(kind, dataset, version=version) if dataset else None
-    for dataset_part, column in _splits_at_colons(rest):
-        dataset = _first_found(dataset_part, context.find_dataset)
+    for dataset_part, column in _splits(rest):
+        dataset = _first(dataset_part, context.find_dataset)
         if dataset:
             return Node(kind, dataset, column=column, version=version)
     return None
 
 
-def _first_found(text: str, look: Callable[[str, str], T | None]) -> T | None:
-    return next((found for parts in _splits_at_colons(text) if (found := look(*parts))), None)
+def _first(text: str, look: Callable[[str, str], T | None]) -> T | None:
+    return next((found for parts in _splits(text) if (found := look(*parts))), None)
 
 
-def _splits_at_colons(text: str) -> Iterator[tuple[str, str]]:
-    """Yield a text split into namespace and name at each colon, starting from the end.
-
-    Namespaces contain more colons than names, so splits near the end are more likely.
-    """
+def _splits(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the splits of a text at each colon, from the end, because namespaces contain more colons than names."""
     at = text.rfind(":")
     while at > 0:
         if text[at + 1 :]:

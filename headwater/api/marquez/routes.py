@@ -16,15 +16,15 @@ from starlette.routing import Route
 
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.marquez import datasets, events, jobs, namespaces, runs, search, writes
-from headwater.api.marquez.changes import ChangeBackend, ChangeHandler, RequestedChange
+from headwater.api.marquez.changes import Change, ChangeBackend, ChangeHandler
 from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.requests import (
     MarquezError,
     MarquezNotFound,
     ReopenAsOf,
     RequestContext,
-    page_not_found_error,
-    parse_as_of,
+    as_of,
+    page_not_found,
 )
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.responses import RETRY_SOON, Recorder, json_response, unexpected_error
@@ -41,15 +41,15 @@ Pieces = tuple[str, ...]
 
 Handler = Callable[[RequestContext], Any]
 _MAX_BODY = 4 << 20
-"""Maximum bytes of a change's body: enough for a dataset of 10,000 columns with descriptions."""
+"""Maximum bytes of the body of a change, enough for a dataset of 10,000 columns with descriptions."""
 
 _DATASET = "namespaces/{namespace}/datasets/{dataset}"
 _JOB = "namespaces/{namespace}/jobs/{job}"
 _MARKED: dict[str, Handler] = {
-    "start": writes.mark_run_handler("START"), "complete": writes.mark_run_handler("COMPLETE"),
-    "fail": writes.mark_run_handler("FAIL"), "abort": writes.mark_run_handler("ABORT"),
+    "start": writes.mark_run("START"), "complete": writes.mark_run("COMPLETE"),
+    "fail": writes.mark_run("FAIL"), "abort": writes.mark_run("ABORT"),
 }  # fmt: skip
-HANDLERS: dict[str, dict[str, Handler]] = {
+_ROUTES: dict[str, dict[str, Handler]] = {
     "namespaces": {"GET": namespaces.list_namespaces},
     "sources": {"GET": namespaces.list_sources},
     "sources/{source}": {"GET": namespaces.get_source, "PUT": writes.put_source},
@@ -59,26 +59,23 @@ HANDLERS: dict[str, dict[str, Handler]] = {
     "jobs/runs/{run}/facets": {"GET": runs.get_facets},
     **{f"jobs/runs/{{run}}/{way}": {"POST": marked} for way, marked in _MARKED.items()},
     "jobs/runs/{run}": {"GET": runs.get_run},
-    "runlineage/upstream": {"GET": runs.get_upstream_runs},
+    "runlineage/upstream": {"GET": runs.upstream},
     "lineage": {"GET": get_lineage},
     "column-lineage": {"GET": get_column_lineage},
     "events/lineage": {"GET": events.list_events},
     "events": {"GET": events.list_events},
-    "events/{namespace}": {"GET": events.list_namespace_events},
+    "events/{namespace}": {"GET": events.list_events_of},
     "stats/lineage-events": {"GET": events.count_events},
     "stats/jobs": {"GET": events.count_jobs},
     "stats/datasets": {"GET": events.count_datasets},
     "stats/sources": {"GET": events.count_sources},
     f"{_DATASET}/fields/{{field}}/tags/{{tag}}": {
-        "POST": writes.tag_field_handler(holds=True), "DELETE": writes.tag_field_handler(holds=False),
+        "POST": writes.tag_field(holds=True), "DELETE": writes.tag_field(holds=False),
     },
-    f"{_DATASET}/tags/{{tag}}": {
-        "POST": writes.tag_dataset_handler(holds=True),
-        "DELETE": writes.tag_dataset_handler(holds=False),
-    },
+    f"{_DATASET}/tags/{{tag}}": {"POST": writes.tag_dataset(holds=True), "DELETE": writes.tag_dataset(holds=False)},
     f"{_DATASET}/versions/{{version}}": {"GET": datasets.get_version},
     f"{_DATASET}/versions": {"GET": datasets.list_versions},
-    f"{_JOB}/tags/{{tag}}": {"POST": writes.tag_job_handler(holds=True), "DELETE": writes.tag_job_handler(holds=False)},
+    f"{_JOB}/tags/{{tag}}": {"POST": writes.tag_job(holds=True), "DELETE": writes.tag_job(holds=False)},
     f"{_JOB}/versions/{{version}}": {"GET": jobs.get_version},
     f"{_JOB}/versions": {"GET": jobs.list_versions},
     f"{_JOB}/runs": {"GET": jobs.list_runs, "POST": writes.create_run},
@@ -91,7 +88,7 @@ HANDLERS: dict[str, dict[str, Handler]] = {
     },
 }  # fmt: skip
 _PRODUCER_CHANGES = {writes.put_dataset, writes.put_job, writes.create_run, *_MARKED.values()}
-"""Changes that a key with the roles `write` and `read` may make. Such a key could also send the same events itself."""
+"""Changes that a key with the roles `write` and `read` may make, because it could send their events itself."""
 
 _READ_METHODS = ("GET", "HEAD")
 _Table = list[tuple[re.Pattern[str], Pieces, dict[str, Handler]]]
@@ -109,8 +106,8 @@ def split_route(route: str) -> Pieces:
 def match_path(path: str, pieces: Pieces) -> dict[str, str] | None:
     """Return the parameters of a path by name; None if the path does not match the route.
 
-    If there are several matches, the first parameters are as long as possible. The function searches each literal only
-    once, from the end. A regular expression with four `.+` would take minutes for 60 KB of `/datasets//fields/`.
+    If there are several matches, the first parameters are as long as possible. The function searches each literal once
+    from the end: a regular expression with four `.+` takes minutes for 60 KB of `/datasets//fields/`.
     """
     first, *middle = pieces
     if not middle:
@@ -128,7 +125,7 @@ def match_path(path: str, pieces: Pieces) -> dict[str, str] | None:
     return {middle[0]: rest, **found}
 
 
-class _AnyPathConvertor(Convertor[str]):
+class _Anything(Convertor[str]):
     """Like Starlette's `path`, but also matches newlines, which names may contain."""
 
     regex = "(?s:.*)"
@@ -140,7 +137,7 @@ class _AnyPathConvertor(Convertor[str]):
         return value
 
 
-register_url_convertor("anything", _AnyPathConvertor())
+register_url_convertor("anything", _Anything())
 
 
 class MarquezApi:
@@ -157,15 +154,15 @@ class MarquezApi:
         record: Recorder,
         writing: ChangeBackend | None,
     ):
-        """record: adds a row to the admin log; writing: accepts changes, None in a read-only process."""
+        """record: adds a row to the admin log; writing: None in a read-only process."""
         self._open_views = open_views
         self._bronze = bronze
         self._access = access
         self._freshness = freshness
         self._changes = ChangeHandler(record, writing)
         self._lake_lock = threading.Lock()
-        self._v1 = _compile_routes({**HANDLERS, "search": {"GET": partial(search.search_all, things)}})
-        self._v2 = _compile_routes({
+        self._v1 = _compile({**_ROUTES, "search": {"GET": partial(search.search, things)}})
+        self._v2 = _compile({
             "jobs": {"GET": partial(search.search_jobs, things)},
             "datasets": {"GET": partial(search.search_datasets, things)},
         })  # fmt: skip
@@ -174,50 +171,48 @@ class MarquezApi:
         """Return the routes of an ASGI application."""
         methods = ["GET", "POST", "PUT", "DELETE", "PATCH"]
         return [
-            Route("/api/v1/{rest:anything}", partial(self._handle, self._v1, "/api/v1/"), methods=methods),
+            Route("/api/v1/{rest:anything}", partial(self._endpoint, self._v1, "/api/v1/"), methods=methods),
             Route(
                 "/api/v2beta/search/{rest:anything}",
-                partial(self._handle, self._v2, "/api/v2beta/search/"),
+                partial(self._endpoint, self._v2, "/api/v2beta/search/"),
                 methods=methods,
             ),
         ]
 
-    async def _handle(self, table: "_Table", base: str, request: Request) -> Response:
+    async def _endpoint(self, table: "_Table", base: str, request: Request) -> Response:
         try:
-            caller = await self._authenticate(request)
-            path, methods = _find_route(table, base, request)
+            caller = await self._admit(request)
+            path, methods = _find(table, base, request)
             answer = methods.get("GET" if request.method == "HEAD" else request.method)
             if answer is None:
                 raise MarquezError(405, {"code": 405, "message": "HTTP 405 Method Not Allowed"})
             if request.method not in _READ_METHODS:
-                _require_role(caller, *(("write", "read") if answer in _PRODUCER_CHANGES else ("admin",)))
+                _require(caller, *(("write", "read") if answer in _PRODUCER_CHANGES else ("admin",)))
             body = b"" if request.method == "GET" else await _read_body(request)
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
-            if not isinstance(found, RequestedChange):
+            if not isinstance(found, Change):
                 return found
             follow_up = partial(self._answer, found.follow_up or answer, path, request, b"")
             is_admin_act = answer not in _PRODUCER_CHANGES
-            return await self._changes.handle_change(found, request, caller, follow_up, is_admin_act=is_admin_act)
+            return await self._changes.handle(found, request, caller, follow_up, is_admin_act=is_admin_act)
         except MarquezError as error:
             return json_response(error.status, error.body)
 
-    async def _authenticate(self, request: Request) -> Caller:
-        key = await self._access.find_caller(dict(request.headers), request.url.query, request.method)
+    async def _admit(self, request: Request) -> Caller:
+        key = await self._access.find(dict(request.headers), request.url.query, request.method)
         if key is None:
             status, _, what, fix = self._access.denial(request.headers, request.url.query)
             raise MarquezError(status, {"code": status, "message": f"{what} {fix}"})
         if request.method in _READ_METHODS:
-            _require_role(key, "read")
+            _require(key, "read")
         return key
 
-    def _answer(
-        self, answer: Handler, path: Mapping[str, str], request: Request, body: bytes
-    ) -> Response | RequestedChange:
+    def _answer(self, answer: Handler, path: Mapping[str, str], request: Request, body: bytes) -> Response | Change:
         try:
-            found = self._freshness.ask_or_report_delay(
+            found = self._freshness.ask_with_certainty(
                 lambda: self._open_and_answer(answer, path, request, body), MarquezNotFound
             )
-            if isinstance(found, RequestedChange):
+            if isinstance(found, Change):
                 return found
             if callable(found):
                 with self._lake_lock:
@@ -237,7 +232,7 @@ class MarquezApi:
             return json_response(status, {"code": status, "message": f"{what} {fix}"})
 
     def _open_and_answer(self, answer: Handler, path: Mapping[str, str], request: Request, body: bytes) -> Any:
-        snapshot = parse_as_of(request.query_params)
+        snapshot = as_of(request.query_params)
         try:
             return self._answer_as_of(snapshot.as_of_us, answer, path, request, body)
         except ReopenAsOf as error:
@@ -246,19 +241,19 @@ class MarquezApi:
     def _answer_as_of(
         self, as_of_us: int | None, answer: Handler, path: Mapping[str, str], request: Request, body: bytes
     ) -> Any:
-        snapshot = parse_as_of(request.query_params)._replace(as_of_us=as_of_us)
-        with self._open_views.open_view_and_index(snapshot) as (view, live):
+        snapshot = as_of(request.query_params)._replace(as_of_us=as_of_us)
+        with self._open_views.catalog(snapshot) as (view, live):
             found = answer(RequestContext(path, request.query_params, view, Catalog(live, as_of_us), body))
             return with_display_names(found, view.rules.names.onelake_names)
 
 
-def _require_role(caller: Caller, *roles: Role) -> None:
+def _require(caller: Caller, *roles: Role) -> None:
     for role in roles:
-        if not caller.has_role(role):
+        if not caller.may(role):
             raise MarquezError(403, {"code": 403, "message": f"{caller.title} does not have the role `{role}`."})
 
 
-def _compile_routes(routes: Mapping[str, dict[str, Handler]]) -> _Table:
+def _compile(routes: Mapping[str, dict[str, Handler]]) -> _Table:
     return [
         (
             re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)),
@@ -269,7 +264,7 @@ def _compile_routes(routes: Mapping[str, dict[str, Handler]]) -> _Table:
     ]
 
 
-def _find_route(table: _Table, base: str, request: Request) -> tuple[dict[str, str], dict[str, Handler]]:
+def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], dict[str, Handler]]:
     """Find the route of a path. Names may contain slashes as `%2F`, or plain if a proxy decoded them."""
     raw = request.scope.get("raw_path") or b""
     sent = raw.decode("latin-1")[len(base) :] if raw.startswith(base.encode()) else ""
@@ -283,8 +278,8 @@ def _find_route(table: _Table, base: str, request: Request) -> tuple[dict[str, s
         if names is not None:
             return names, methods
     if request.method == "POST":
-        raise HTTPException(404)  # probably an event with a wrong path; the receiver's error names the right path
-    raise page_not_found_error()
+        raise HTTPException(404)  # probably an event with a wrong path: the receiver's error names the right one
+    raise page_not_found()
 
 
 async def _read_body(request: Request) -> bytes:
@@ -301,26 +296,26 @@ async def _read_body(request: Request) -> bytes:
 def with_display_names(found: Any, names: Mapping[str, str]) -> Any:
     """Return an answer with display names instead of ids, if they are known. Requests accept both spellings.
 
-    found: an answer, a DeferredAnswer, or a RequestedChange. names: display names by id.
+    found: an answer, a DeferredAnswer, or a Change; names: display names by id.
     """
     if not names:
         return found
-    if isinstance(found, RequestedChange):
-        return found._replace(answer=_replace_ids(found.answer, names))
+    if isinstance(found, Change):
+        return found._replace(answer=_shown(found.answer, names))
     if callable(found):
-        return lambda bronze: _replace_ids(found(bronze), names)
-    return _replace_ids(found, names)
+        return lambda bronze: _shown(found(bronze), names)
+    return _shown(found, names)
 
 
-def _replace_ids(value: Any, names: Mapping[str, str]) -> Any:
+def _shown(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
-        return [_replace_ids(each, names) for each in value]
+        return [_shown(each, names) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: each if key in _AS_SENT else _replace_ids_in_member(key, each, names) for key, each in value.items()}
+    return {key: each if key in _AS_SENT else _member(key, each, names) for key, each in value.items()}
 
 
-def _replace_ids_in_member(key: str, value: Any, names: Mapping[str, str]) -> Any:
+def _member(key: str, value: Any, names: Mapping[str, str]) -> Any:
     if not isinstance(value, str):
-        return _replace_ids(value, names)
+        return _shown(value, names)
     return _ID.sub(lambda found: names.get(found[0], found[0]), value) if key in _NAMED else value

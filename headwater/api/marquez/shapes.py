@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from headwater.questions.answer_types.common import AnswerStruct, Count, Job, StepTransformation, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, StepTransformation, Time
 
 Facets = dict[str, Any]
 """Facets by name, in any form that a producer sends."""
@@ -200,4 +200,4 @@ READ_BY_PAGE: dict[str, type[AnswerStruct]] = {
     "jobs/runs/{run}": MarquezRun,
     "jobs/runs/{run}/facets": MarquezFacets,
 }
-"""Shape of the answer by path below `/api/v1/`."""
+"""Paths below `/api/v1/` and the shapes of their answers."""

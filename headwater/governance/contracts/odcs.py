@@ -1,7 +1,7 @@
 """Generate a contract in the Open Data Contract Standard 3.1 (bitol.io) from observed facts.
 
-The standard has no members for upstream steps and for tags with values that a column may contain. The contract has
-these facts in `customProperties`, with the names that this module defines.
+Facts without a member in the standard (every upstream step, tags whose values a column may contain) are in
+`customProperties`. Their names are only defined here.
 """
 
 import re
@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
-from headwater.questions.answer_types.common import Column, Dataset, StepTransformation
-from headwater.questions.answer_types.contracts import (
+from headwater.questions.answers.answer_parts import Column, Dataset, StepTransformation
+from headwater.questions.answers.contract_answers import (
     ContractColumn,
     ContractFacts,
     ContractService,
@@ -47,8 +47,8 @@ _WORD = re.compile(r"[a-z_0-9]+")
 Json = dict[str, Any]
 
 
-def contract_document(facts: ContractFacts, version: str = FIRST_VERSION, promised: Collection[str] = ()) -> Json:
-    """Return the contract for observed facts; it does not promise unknown facts.
+def document_of(facts: ContractFacts, version: str = FIRST_VERSION, promised: Collection[str] = ()) -> Json:
+    """Return the contract for observed facts. Unknown facts are not promised.
 
     promised: case-folded names of columns that the contract includes even if only readers list them.
     """
@@ -61,11 +61,11 @@ def contract_document(facts: ContractFacts, version: str = FIRST_VERSION, promis
             "name": dataset.dataset,
             "version": version,
             "status": "active",
-            "description": _without_empty({"purpose": facts.description, "limitations": _limitations_text(facts)}),
-            "tags": _tag_texts(facts.tags),
-            "servers": [_server_json(dataset)],
-            "schema": [_schema_json(facts, promised)],
-            "team": _team_json(facts),
+            "description": _without_empty({"purpose": facts.description, "limitations": _limitations(facts)}),
+            "tags": _tags(facts.tags),
+            "servers": [_server(dataset)],
+            "schema": [_schema(facts, promised)],
+            "team": _team(facts),
             "slaProperties": sla_properties(facts.service),
         }
     )
@@ -82,17 +82,17 @@ def dataset_text(dataset: Dataset) -> str:
     return f"{dataset.namespace}/{dataset.dataset.lstrip('/')}"
 
 
-def dataset_for_display(dataset: Dataset) -> str:
-    """Return the display name of a dataset, or `NAMESPACE/DATASET` if it has none."""
+def shown_dataset(dataset: Dataset) -> str:
+    """Return the display name of a dataset, else its form for commands."""
     return dataset.display_name or dataset_text(dataset)
 
 
-def column_for_display(column: ContractSource) -> str:
-    """Return a column as `DATASET#COLUMN`, with the display name of the dataset if it has one."""
-    return f"{dataset_for_display(column)}#{column.column}" if column.column else dataset_for_display(column)
+def shown_column(column: ContractSource) -> str:
+    """Return a column with the display name of its dataset, else in its form for commands."""
+    return f"{shown_dataset(column)}#{column.column}" if column.column else shown_dataset(column)
 
 
-def _schema_json(facts: ContractFacts, promised: Collection[str]) -> Json:
+def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
     name = facts.dataset.dataset
     writers = facts.writers
     return _without_empty(
@@ -102,13 +102,13 @@ def _schema_json(facts: ContractFacts, promised: Collection[str]) -> Json:
             "physicalType": "table",
             "logicalType": "object",
             "description": facts.description,
-            "tags": _tag_texts(facts.tags),
+            "tags": _tags(facts.tags),
             "properties": [
-                _property_json(column)
+                _property(column)
                 for column in facts.columns
                 if not column.readers_only or column.name.casefold() in promised
             ],
-            "customProperties": _custom_properties(
+            "customProperties": _custom(
                 {
                     DATASET: {"namespace": facts.dataset.namespace, "name": name},
                     JOBS: [{"namespace": each.job.namespace, "name": each.job.name} for each in writers],
@@ -116,7 +116,7 @@ def _schema_json(facts: ContractFacts, promised: Collection[str]) -> Json:
                         {"namespace": each.job.namespace, "name": each.job.name} for each in writers if each.opaque
                     ],
                     INFLUENCES: [
-                        {"column": column_text(each), "steps": [_step_json(step) for step in each.steps]}
+                        {"column": column_text(each), "steps": [_step(step) for step in each.steps]}
                         for each in facts.influences
                     ],
                 }
@@ -125,7 +125,7 @@ def _schema_json(facts: ContractFacts, promised: Collection[str]) -> Json:
     )
 
 
-def _property_json(column: ContractColumn) -> Json:
+def _property(column: ContractColumn) -> Json:
     direct = [source for source in column.sources if source.distance == 1]
     return _without_empty(
         {
@@ -133,14 +133,14 @@ def _property_json(column: ContractColumn) -> Json:
             "physicalType": column.type,
             "logicalType": logical_type(column.type),
             "description": column.description,
-            "tags": _tag_texts(column.tags),
+            "tags": _tags(column.tags),
             "classification": _classification(column),
             "transformSourceObjects": [column_text(source) for source in direct],
             "transformLogic": "\n".join(f"{column_text(each)}: {_describe_steps(each.steps)}" for each in direct),
             "transformDescription": _upstream_text(column),
-            "customProperties": _custom_properties(
+            "customProperties": _custom(
                 {
-                    LINEAGE: [_lineage_json(source) for source in column.sources],
+                    LINEAGE: [_lineage(source) for source in column.sources],
                     HOLDS: [{"tag": each.tag, "exposure": each.exposure} for each in column.exposures],
                 }
             ),
@@ -148,35 +148,34 @@ def _property_json(column: ContractColumn) -> Json:
     )
 
 
-def _lineage_json(source: ContractSource) -> Json:
+def _lineage(source: ContractSource) -> Json:
     return {
         "column": column_text(source),
         "into": column_text(source.into),
         "distance": source.distance,
         "job": f"{source.job.namespace}/{source.job.name}",
-        "steps": [_step_json(step) for step in source.steps],
+        "steps": [_step(step) for step in source.steps],
         "masked": source.masked,
     }
 
 
-def _step_json(step: StepTransformation) -> Json:
+def _step(step: StepTransformation) -> Json:
     return _without_empty(
         {"type": step.type, "subtype": step.subtype, "masking": step.masking, "description": step.description}
     )
 
 
 def _upstream_text(column: ContractColumn) -> str | None:
-    """Return the upstream steps of a column as text, nearest steps first; None without known sources."""
+    """Return the upstream path as text, nearest steps first."""
     lines = [
-        f"{_short_column_text(each.into)} comes from {_short_column_text(each)} "
-        f"by job {each.job.name} ({_describe_steps(each.steps)})"
+        f"{_short(each.into)} comes from {_short(each)} by job {each.job.name} ({_describe_steps(each.steps)})"
         for each in column.sources
     ]
     return "\n".join(lines) or None
 
 
-def _short_column_text(column: Column | ContractSource) -> str:
-    """Return a column as `DATASET#COLUMN` with the last two parts of the dataset's name."""
+def _short(column: Column | ContractSource) -> str:
+    """Return a column with the last two parts of its dataset's name."""
     return f"{'/'.join(column.dataset.strip('/').split('/')[-2:])}#{column.column}"
 
 
@@ -190,26 +189,23 @@ def _describe_steps(steps: Iterable[StepTransformation]) -> str:
 
 
 def _classification(column: ContractColumn) -> str | None:
-    """Return the values of the column's classifying tags.
-
-    Without such tags, returns the column's own tags and the tags that mark values it contains unmasked.
-    """
+    """Return the value of a classifying tag, else the column's tags and those whose values it contains unmasked."""
     named = [tag.value for tag in column.tags if tag.key.casefold() in _CLASSIFYING]
     exposed = [each.tag for each in column.exposures if each.exposure == "exposed"]
     return ", ".join(named or sorted({*(tag.key.casefold() for tag in column.tags), *exposed})) or None
 
 
-def _tag_texts(tags: Iterable[ContractTag]) -> list[str]:
+def _tags(tags: Iterable[ContractTag]) -> list[str]:
     return [tag.key if tag.value.casefold() in ("", "true") else f"{tag.key}={tag.value}" for tag in tags]
 
 
-def _team_json(facts: ContractFacts) -> Json | None:
+def _team(facts: ContractFacts) -> Json | None:
     members = [_without_empty({"username": each.name, "role": each.type or "owner"}) for each in facts.owners]
     return {"members": members} if members else None
 
 
-def _server_json(dataset: Dataset) -> Json:
-    """Return the location of a dataset, with a server type of the standard if all its required members are known."""
+def _server(dataset: Dataset) -> Json:
+    """Return the location. The standard's own server types are used if all their required members are known."""
     scheme, _, host = dataset.namespace.partition("://")
     location = dataset_text(dataset)
     if scheme in ("s3", "s3a"):
@@ -219,7 +215,7 @@ def _server_json(dataset: Dataset) -> Json:
     return {"server": "observed", "type": "custom", "location": location}
 
 
-def _limitations_text(facts: ContractFacts) -> str | None:
+def _limitations(facts: ContractFacts) -> str | None:
     silent = [each.job.name for each in facts.writers if each.opaque]
     texts = [f"Written without column lineage by {', '.join(silent)}."] if silent else []
     if facts.truncated:
@@ -227,7 +223,7 @@ def _limitations_text(facts: ContractFacts) -> str | None:
     return " ".join(texts) or None
 
 
-def _custom_properties(values: Json) -> list[Json]:
+def _custom(values: Json) -> list[Json]:
     return [{"property": name, "value": value} for name, value in values.items() if value not in (None, [], "")]
 
 
@@ -236,54 +232,46 @@ def _without_empty(members: Json) -> Json:
 
 
 class ServiceLevels(NamedTuple):
-    """Promised service levels; a level is None if the contract does not promise it.
-
-    longest_s: maximum age of the newest write in seconds. rows: minimum number of rows of a write.
-    """
+    """Promised service levels, None if not promised. longest_s: maximum seconds between two writes."""
 
     longest_s: float | None = None
     rows: float | None = None
 
 
 def sla_properties(service: ContractService) -> list[dict[str, Any]]:
-    """Return the `slaProperties` of a contract from observed writes; omits levels without observed values."""
+    """Return the observed service levels, without those that need an unknown rhythm or row count."""
     found: list[dict[str, Any]] = []
     if service.usual_seconds and service.longest_seconds:
-        value, unit = _round_duration(service.usual_seconds)
+        value, unit = _rounded(service.usual_seconds)
         text = "The usual time between two observed writes."
         found.append({"property": FREQUENCY, "value": value, "unit": unit, "description": text})
-        value, unit = _round_duration(service.longest_seconds, up=True)
+        value, unit = _rounded(service.longest_seconds, up=True)
         text = "The longest time between two writes before the next one is late, derived from observed writes."
         found.append({"property": LATENCY, "value": value, "unit": unit, "description": text})
     if service.rows:
         text = "The minimum number of rows per write: half of the observed number, rounded down."
-        found.append(
-            {"property": ROWS, "value": _half_rounded_to_first_digit(service.rows), "unit": "rows", "description": text}
-        )
+        found.append({"property": ROWS, "value": _rounded_half(service.rows), "unit": "rows", "description": text})
     return found
 
 
-def parse_service_levels(properties: Any) -> ServiceLevels:
-    """Parse the `slaProperties` of a contract; ignores properties with an unknown form."""
+def levels_of(properties: Any) -> ServiceLevels:
+    """Parse the service levels of a contract. Properties with an unknown form are ignored."""
     found: dict[str, float] = {}
     for each in properties if isinstance(properties, list) else ():
         name, value = (each.get("property"), each.get("value")) if isinstance(each, dict) else (None, None)
         if name in (LATENCY, ROWS) and isinstance(value, int | float) and not isinstance(value, bool):
-            found[name] = value * (_seconds_per_unit(each.get("unit")) if name == LATENCY else 1)
+            found[name] = value * (_seconds(each.get("unit")) if name == LATENCY else 1)
     return ServiceLevels(found.get(LATENCY), found.get(ROWS))
 
 
-def _seconds_per_unit(unit: Any) -> int:
+def _seconds(unit: Any) -> int:
     text = str(unit or "d").casefold()
     word = _WORDS.get(text) or _WORDS.get(text.removesuffix("s")) or text
     return _UNITS.get(word, _UNITS["d"])
 
 
-def _round_duration(seconds: int, *, up: bool = False) -> tuple[int, str]:
-    """Return a duration as value and unit, in the largest unit with a rounding error of at most a tenth.
-
-    up: whether to round up.
-    """
+def _rounded(seconds: int, *, up: bool = False) -> tuple[int, str]:
+    """Return a duration in the largest unit with an error of at most a tenth."""
     for unit, length in reversed(_UNITS.items()):
         whole = -(-seconds // length) if up else round(seconds / length)
         if whole and abs(whole * length - seconds) <= seconds / 10:
@@ -291,7 +279,7 @@ def _round_duration(seconds: int, *, up: bool = False) -> tuple[int, str]:
     return seconds, "s"
 
 
-def _half_rounded_to_first_digit(rows: int) -> int:
+def _rounded_half(rows: int) -> int:
     """Return half of a count, rounded down to its first digit."""
     half = max(1, rows // 2)
     place = 10 ** (len(str(half)) - 1)
@@ -299,7 +287,7 @@ def _half_rounded_to_first_digit(rows: int) -> int:
 
 
 def logical_type(sent: str | None) -> str:
-    """Return the standard's logical type for a type as sent, such as `decimal(10,2)`; `string` if it is unknown.
+    """Return the logical type of a type as sent, such as `decimal(10,2)`; `string` if it is unknown.
 
     Maps become `object`, because the standard's JSON Schema requires key and value types of a map, which events do not
     contain.

@@ -1,4 +1,4 @@
-"""Resolve the names and steps of a declaration, without I/O."""
+"""A declaration with resolved names and steps. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ from headwater.lineage.names.dataset_name import Name, split_location
 
 _DIRECT: Sequence[How] = get_args(How)[:3]
 READERS = "declared"
-"""Namespace of the datasets that represent jobs without outputs, which only read."""
+"""Namespace of datasets that represent readers without outputs."""
 
 
 class ResolvedStep(NamedTuple):
-    """A transformation from a column, or from a whole dataset if `column` is None."""
+    """A step from a column or a whole dataset."""
 
     source: Name
     column: str | None
@@ -33,12 +33,12 @@ class ResolvedStep(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The type of the transformation: DIRECT or INDIRECT."""
+        """DIRECT or INDIRECT."""
         return "DIRECT" if self.how in _DIRECT else "INDIRECT"
 
 
 class ResolvedOutput(NamedTuple):
-    """An output. columns: maps each column to the steps into it. every: the steps into all columns."""
+    """An output: its columns with their steps, and the steps into all columns."""
 
     dataset: Name
     columns: dict[str, list[ResolvedStep]]
@@ -46,7 +46,7 @@ class ResolvedOutput(NamedTuple):
 
 
 class ResolvedJob(NamedTuple):
-    """A declared job. inputs: all datasets that the job reads."""
+    """A declared job. inputs: all datasets that it reads."""
 
     name: Name
     inputs: list[Name]
@@ -57,7 +57,7 @@ class ResolvedJob(NamedTuple):
 
 
 class ResolvedDataset(NamedTuple):
-    """A declared dataset with its name, the entry in the file, and its owners."""
+    """A declared dataset."""
 
     name: Name
     declared: DeclaredDataset
@@ -73,15 +73,12 @@ class Declaration(NamedTuple):
 
 
 def resolve_declaration(declared: DeclarationFile, name: str) -> Declaration:
-    """Return the declaration of a file; raises WrongSetting if a name is ambiguous, repeated or incomplete.
-
-    name: name of the declaration if the file does not contain one.
-    """
+    """Return the declaration of a file. name: used if the file has no name. Raises WrongSetting."""
     name = declared.name or name
     namespaces = _Namespaces(declared.namespace, name)
-    jobs = [_resolve_job(each, declared.owners, namespaces) for each in declared.jobs]
+    jobs = [_job(each, declared.owners, namespaces) for each in declared.jobs]
     datasets = [
-        ResolvedDataset(namespaces.dataset_at(each), each, each.owners or declared.owners) for each in declared.datasets
+        ResolvedDataset(namespaces.whole(each), each, each.owners or declared.owners) for each in declared.datasets
     ]
     for what, names in (("job", [each.name for each in jobs]), ("dataset", [each.name for each in datasets])):
         for each, count in Counter(names).items():
@@ -96,11 +93,8 @@ class _Namespaces(NamedTuple):
     default: str | None
     declaration: str
 
-    def dataset_at(self, place: DeclaredPlace) -> Name:
-        """Return the name of a dataset: with its own namespace, split from its address, or with the file's namespace.
-
-        Raises WrongSetting if there is no namespace.
-        """
+    def whole(self, place: DeclaredPlace) -> Name:
+        """Return the dataset of a place, by its own namespace, its address, or the file's namespace."""
         if place.namespace is not None:
             return Name(place.namespace, place.dataset)
         location = split_location(place.dataset)
@@ -114,12 +108,10 @@ class _Namespaces(NamedTuple):
         return Name(self.default, place.dataset)
 
 
-def _resolve_job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespaces: _Namespaces) -> ResolvedJob:
-    outputs = [_resolve_output(each, namespaces) for each in declared.outputs]
+def _job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespaces: _Namespaces) -> ResolvedJob:
+    outputs = [_output(each, namespaces) for each in declared.outputs]
     if declared.reads:
-        outputs.append(
-            _reader_output(declared, [(namespaces.dataset_at(each), each.column) for each in declared.reads])
-        )
+        outputs.append(_reader(declared, [(namespaces.whole(each), each.column) for each in declared.reads]))
     if not outputs:
         raise WrongSetting(
             f"Declaration {namespaces.declaration!r}: job {declared.name!r} has no outputs, so it declares no lineage. "
@@ -128,9 +120,9 @@ def _resolve_job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespa
     steps = [step for output in outputs for listed in (*output.columns.values(), output.every) for step in listed]
     inputs = dict.fromkeys(
         [
-            *map(namespaces.dataset_at, declared.inputs),
+            *map(namespaces.whole, declared.inputs),
             *(step.source for step in steps),
-            *map(namespaces.dataset_at, declared.reads),
+            *map(namespaces.whole, declared.reads),
         ]
     )
     return ResolvedJob(
@@ -143,20 +135,20 @@ def _resolve_job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespa
     )
 
 
-def _resolve_output(declared: DeclaredOutput, namespaces: _Namespaces) -> ResolvedOutput:
-    columns = {column: [*_resolve_steps(steps, namespaces)] for column, steps in declared.columns.items()}
-    return ResolvedOutput(namespaces.dataset_at(declared), columns, [*_resolve_steps(declared.every, namespaces)])
+def _output(declared: DeclaredOutput, namespaces: _Namespaces) -> ResolvedOutput:
+    columns = {column: [*_steps(steps, namespaces)] for column, steps in declared.columns.items()}
+    return ResolvedOutput(namespaces.whole(declared), columns, [*_steps(declared.every, namespaces)])
 
 
-def _resolve_steps(declared: Iterable[DeclaredStep], namespaces: _Namespaces) -> Iterable[ResolvedStep]:
+def _steps(declared: Iterable[DeclaredStep], namespaces: _Namespaces) -> Iterable[ResolvedStep]:
     for step in declared:
         how: How = step.how or ("TRANSFORMATION" if step.masked or step.description else "IDENTITY")
         for source in step.from_:
-            yield ResolvedStep(namespaces.dataset_at(source), source.column, how, step.masked, step.description or "")
+            yield ResolvedStep(namespaces.whole(source), source.column, how, step.masked, step.description or "")
 
 
-def _reader_output(declared: DeclaredJob, read: Sequence[tuple[Name, str | None]]) -> ResolvedOutput:
-    """Return the dataset that represents a job without outputs, with a column for each column that the job reads."""
+def _reader(declared: DeclaredJob, read: Sequence[tuple[Name, str | None]]) -> ResolvedOutput:
+    """Return the dataset that represents a reader, with a column for each column it reads."""
     columns: dict[str, list[ResolvedStep]] = {}
     for dataset, column in read:
         if column is not None:

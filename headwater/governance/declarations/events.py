@@ -1,6 +1,6 @@
-"""Build OpenLineage events that activate and withdraw declarations, and read the active declarations. No I/O.
+"""OpenLineage events that activate and withdraw declarations, and the record of active ones. No I/O.
 
-The lake stores each active declaration as a facet of a job of its own. Therefore, any machine can withdraw a
+The lake stores active declarations as a facet of one job for each declaration. So any machine can withdraw a
 declaration, and an unchanged declaration sends no events.
 """
 
@@ -20,7 +20,7 @@ from headwater.governance.declarations.declaration import (
     ResolvedStep,
 )
 from headwater.governance.declarations.file import DeclaredOwner
-from headwater.index.api_changes import job_deletion_event
+from headwater.index.api_changes import job_deletion
 from headwater.lineage.names.dataset_name import Name
 
 FACET = "headwater_declaration"
@@ -46,10 +46,7 @@ Json = dict[str, Any]
 
 
 class LedgerEntry(msgspec.Struct, frozen=True):
-    """A declared job or dataset.
-
-    digest: hash of the event without its time. facets: names of the declared facets of a dataset.
-    """
+    """A declared job or dataset. digest: of its event. facets: names of the declared facets of a dataset."""
 
     namespace: str
     name: str
@@ -57,16 +54,13 @@ class LedgerEntry(msgspec.Struct, frozen=True):
     facets: list[str] = []
 
     @property
-    def entity_name(self) -> Name:
-        """The name of the job or dataset."""
+    def whole(self) -> Name:
+        """Its job or dataset name."""
         return Name(self.namespace, self.name)
 
 
 class ActiveDeclaration(msgspec.Struct, frozen=True):
-    """An active declaration.
-
-    collection: name of the folder with the declaration, or empty. since: time at which it became active.
-    """
+    """An active declaration. collection: the name of its folder, empty without one."""
 
     declaration: str
     collection: str = ""
@@ -76,15 +70,12 @@ class ActiveDeclaration(msgspec.Struct, frozen=True):
 
     @property
     def is_active(self) -> bool:
-        """Whether the declaration is active; a withdrawn declaration has no jobs and datasets."""
+        """Whether it is active, which means not withdrawn."""
         return bool(self.jobs or self.datasets)
 
 
 def active_declarations(facets: Iterable[Any]) -> dict[str, ActiveDeclaration]:
-    """Return the active declarations by name. facets: items of the answer to the question `facets`.
-
-    Ignores items that have the name of the facet but do not contain a declaration.
-    """
+    """Return active declarations by name from items of the question `facets`. Other jobs of that name are ignored."""
     found = {}
     for item in facets:
         try:
@@ -97,10 +88,7 @@ def active_declarations(facets: Iterable[Any]) -> dict[str, ActiveDeclaration]:
 
 
 def check_conflicts(wanted: Sequence[Declaration], known: dict[str, ActiveDeclaration]) -> None:
-    """Raise WrongSetting if two declarations have the same name or job, because one would replace the other.
-
-    wanted: the declarations to activate. known: the active declarations by name.
-    """
+    """Raise WrongSetting if two declarations have the same name or job, because one would replace the other."""
     holders: dict[Name, str] = {}
     names: set[str] = set()
     for each in wanted:
@@ -110,7 +98,7 @@ def check_conflicts(wanted: Sequence[Declaration], known: dict[str, ActiveDeclar
         holders |= _claim_jobs(each.name, (job.name for job in each.jobs), holders)
     for name, active in known.items():
         if name not in names:
-            _claim_jobs(name, (entry.entity_name for entry in active.jobs), holders)
+            _claim_jobs(name, (entry.whole for entry in active.jobs), holders)
 
 
 def _claim_jobs(name: str, jobs: Iterable[Name], holders: dict[Name, str]) -> dict[Name, str]:
@@ -125,11 +113,7 @@ def _claim_jobs(name: str, jobs: Iterable[Name], holders: dict[Name, str]) -> di
 
 
 def events_to_declare(wanted: Declaration, known: ActiveDeclaration | None, collection: str, time: str) -> list[Json]:
-    """Return the events that activate a declaration, or an empty list if it is unchanged.
-
-    The last event stores the active declaration. known: the declaration as it is active now, or None.
-    time: in the format of events.
-    """
+    """Return the events that activate a declaration, the ledger's event last; none if it is unchanged."""
     before = known or ActiveDeclaration(wanted.name)
     jobs = [LedgerEntry(*each.name.parts, digest_of(job_event(each, ""))) for each in wanted.jobs]
     datasets = [
@@ -139,39 +123,29 @@ def events_to_declare(wanted: Declaration, known: ActiveDeclaration | None, coll
     now = ActiveDeclaration(wanted.name, collection, jobs, datasets)
     if (jobs, datasets, collection) == (before.jobs, before.datasets, before.collection):
         return []
-    held = {each.entity_name: each for each in before.datasets}
+    held = {each.whole: each for each in before.datasets}
     events = [job_event(each, time) for each, entry in zip(wanted.jobs, jobs, strict=True) if entry not in before.jobs]
     events += [
         dataset_event(each, wanted.name, held[each.name].facets if each.name in held else (), time)
         for each, entry in zip(wanted.datasets, datasets, strict=True)
         if entry not in before.datasets
     ]
-    return [
-        *events,
-        *_withdrawal_events(before, {each.entity_name for each in (*jobs, *datasets)}, time),
-        _ledger_event(now, time),
-    ]
+    return [*events, *_withdrawn(before, {each.whole for each in (*jobs, *datasets)}, time), _ledger_event(now, time)]
 
 
 def events_to_withdraw(known: ActiveDeclaration, time: str) -> list[Json]:
     """Return the events that withdraw a declaration."""
     removed = ActiveDeclaration(known.declaration, known.collection)
-    return [*_withdrawal_events(known, set(), time), _ledger_event(removed, time)]
+    return [*_withdrawn(known, set(), time), _ledger_event(removed, time)]
 
 
-def _withdrawal_events(before: ActiveDeclaration, remaining: set[Name], time: str) -> list[Json]:
+def _withdrawn(before: ActiveDeclaration, remaining: set[Name], time: str) -> list[Json]:
     events: list[Json] = []
     for job in before.jobs:
-        if job.entity_name not in remaining:
-            events += [
-                withdrawn_job_event(job.entity_name, time),
-                {**job_deletion_event(job.entity_name), "eventTime": time},
-            ]
-    removed = [each for each in before.datasets if each.entity_name not in remaining]
-    return [
-        *events,
-        *(withdrawn_dataset_event(each.entity_name, before.declaration, each.facets, time) for each in removed),
-    ]
+        if job.whole not in remaining:
+            events += [withdrawn_job(job.whole, time), {**job_deletion(job.whole), "eventTime": time}]
+    removed = [each for each in before.datasets if each.whole not in remaining]
+    return [*events, *(withdrawn_dataset(each.whole, before.declaration, each.facets, time) for each in removed)]
 
 
 def _ledger_event(active: ActiveDeclaration, time: str) -> Json:
@@ -189,7 +163,7 @@ class FacetVersion(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The value of the facet's member `_schemaURL`."""
+        """The facet's `_schemaURL`."""
         return f"{_SPEC}/facets/{self.version}/{self.name}.json#/$defs/{self.name}"
 
 
@@ -227,66 +201,57 @@ _JOB_TYPE = FacetVersion("2-0-4", "JobTypeJobFacet")
 
 def job_event(job: ResolvedJob, time: str) -> Json:
     """Return the JobEvent that declares a job and replaces its earlier declaration. time: in the format of events."""
-    facets = {"jobType": _versioned_facet(_JOB_TYPE, processingType="BATCH", integration="DECLARED", jobType="JOB")}
-    facets |= _owner_and_description_facets(job.owners, job.description, _JOB_OWNERS, _JOB_TEXT)
+    facets = {"jobType": _facet(_JOB_TYPE, processingType="BATCH", integration="DECLARED", jobType="JOB")}
+    facets |= _described(job.owners, job.description, _JOB_OWNERS, _JOB_TEXT)
     if job.tags:
-        facets["tags"] = _versioned_facet(_JOB_TAGS, tags=[_tag_json(each) for each in job.tags])
-    outputs = [{**each.dataset.shown, "facets": _lineage_facet(each)} for each in job.outputs]
+        facets["tags"] = _facet(_JOB_TAGS, tags=[_tag(each) for each in job.tags])
+    outputs = [{**each.dataset.shown, "facets": _lineage(each)} for each in job.outputs]
     return _job_event(job.name, facets, [each.shown for each in job.inputs], outputs, time)
 
 
-def withdrawn_job_event(name: Name, time: str) -> Json:
+def withdrawn_job(name: Name, time: str) -> Json:
     """Return the JobEvent that removes the declared lineage and facets of a job."""
     gone = {"ownership": _JOB_OWNERS, "documentation": _JOB_TEXT, "tags": _JOB_TAGS}
-    return _job_event(
-        name, {facet: _versioned_facet(which, _deleted=True) for facet, which in gone.items()}, [], [], time
-    )
+    return _job_event(name, {facet: _facet(which, _deleted=True) for facet, which in gone.items()}, [], [], time)
 
 
-def dataset_event(dataset: ResolvedDataset, declaration: str, earlier_facet_names: Iterable[str], time: str) -> Json:
-    """Return the DatasetEvent that declares a dataset.
-
-    earlier_facet_names: names of the facets that were declared until now.
-    """
-    return _dataset_event(
-        dataset.name, declaration, {**_deleted_facets(earlier_facet_names), **dataset_facets(dataset)}, time
-    )
+def dataset_event(dataset: ResolvedDataset, declaration: str, before: Iterable[str], time: str) -> Json:
+    """Return the DatasetEvent that declares a dataset. before: names of the facets that were declared until now."""
+    return _dataset_event(dataset.name, declaration, {**_deleted_facets(before), **dataset_facets(dataset)}, time)
 
 
-def withdrawn_dataset_event(name: Name, declaration: str, facet_names: Iterable[str], time: str) -> Json:
+def withdrawn_dataset(name: Name, declaration: str, before: Iterable[str], time: str) -> Json:
     """Return the DatasetEvent that deletes the declared facets of a dataset."""
-    return _dataset_event(name, declaration, _deleted_facets(facet_names), time)
+    return _dataset_event(name, declaration, _deleted_facets(before), time)
 
 
 def dataset_facets(dataset: ResolvedDataset) -> dict[str, Json]:
     """Return the declared facets of a dataset."""
     declared = dataset.declared
-    facets = _owner_and_description_facets(dataset.owners, declared.description, _DATASET_OWNERS, _DATASET_TEXT)
+    facets = _described(dataset.owners, declared.description, _DATASET_OWNERS, _DATASET_TEXT)
     if declared.columns:
         listed = [{"name": each.name, "type": each.type, "description": each.description} for each in declared.columns]
-        facets["schema"] = _versioned_facet(
-            _SCHEMA, fields=[{k: text for k, text in each.items() if text} for each in listed]
-        )
-    tags = [_tag_json(each) for each in declared.tags]
-    tags += [{**_tag_json(each), "field": column.name} for column in declared.columns for each in column.tags]
-    return facets | ({"tags": _versioned_facet(_DATASET_TAGS, tags=tags)} if tags else {})
+        facets["schema"] = _facet(_SCHEMA, fields=[{k: text for k, text in each.items() if text} for each in listed])
+    tags = [_tag(each) for each in declared.tags]
+    tags += [{**_tag(each), "field": column.name} for column in declared.columns for each in column.tags]
+    return facets | ({"tags": _facet(_DATASET_TAGS, tags=tags)} if tags else {})
 
 
 def digest_of(event: Any) -> str:
-    """Return a hash of an event; the event must not contain its time, so that equal declarations have equal hashes."""
+    """Return a digest of an event, which must not contain its time."""
     return sha256(msgspec.json.encode(event, order="deterministic")).hexdigest()[:16]
 
 
-def _lineage_facet(output: ResolvedOutput) -> Json:
+def _lineage(output: ResolvedOutput) -> Json:
     if not output.columns and not output.every:
         return {}
-    fields = {column: {"inputFields": _input_fields(steps)} for column, steps in output.columns.items()}
-    whole = _input_fields(output.every)
-    return {"columnLineage": _versioned_facet(_COLUMN_LINEAGE, fields=fields, **({"dataset": whole} if whole else {}))}
+    fields = {column: {"inputFields": _inputs(steps)} for column, steps in output.columns.items()}
+    whole = _inputs(output.every)
+    return {"columnLineage": _facet(_COLUMN_LINEAGE, fields=fields, **({"dataset": whole} if whole else {}))}
 
 
-def _input_fields(steps: Sequence[ResolvedStep]) -> list[Json]:
-    """Return the input fields of a column, without whole datasets as sources, which are only inputs of the job."""
+def _inputs(steps: Sequence[ResolvedStep]) -> list[Json]:
+    """Return the input fields of a column. Sources without a column are omitted here; they are inputs of the job."""
     return [
         {
             **step.source.shown,
@@ -300,31 +265,31 @@ def _input_fields(steps: Sequence[ResolvedStep]) -> list[Json]:
     ]
 
 
-def _owner_and_description_facets(
+def _described(
     owners: Sequence[DeclaredOwner], text: str | None, owned: FacetVersion, documented: FacetVersion
 ) -> dict[str, Json]:
     facets = {}
     if owners:
         listed = [{"name": each.name} | ({"type": each.type} if each.type else {}) for each in owners]
-        facets["ownership"] = _versioned_facet(owned, owners=listed)
+        facets["ownership"] = _facet(owned, owners=listed)
     if text:
-        facets["documentation"] = _versioned_facet(documented, description=text)
+        facets["documentation"] = _facet(documented, description=text)
     return facets
 
 
-def _deleted_facets(facet_names: Iterable[str]) -> dict[str, Json]:
-    """Return facets that delete declared facets; an empty list of tags deletes the tags of this producer."""
-    listed = {name: _versioned_facet(which, _deleted=True) for name, which in _OF_DATASETS.items()}
-    listed["tags"] = _versioned_facet(_DATASET_TAGS, tags=[])
-    return {name: listed[name] for name in facet_names if name in listed}
+def _deleted_facets(before: Iterable[str]) -> dict[str, Json]:
+    """Return facets that delete declared ones. An empty list removes the tags of a producer."""
+    listed = {name: _facet(which, _deleted=True) for name, which in _OF_DATASETS.items()}
+    listed["tags"] = _facet(_DATASET_TAGS, tags=[])
+    return {name: listed[name] for name in before if name in listed}
 
 
-def _tag_json(key: str) -> Json:
+def _tag(key: str) -> Json:
     return {"key": key, "value": "true", "source": _TAGGED_BY}
 
 
-def _versioned_facet(version: FacetVersion, **members: Any) -> Json:
-    return {"_producer": PRODUCER, "_schemaURL": version.url, **members}
+def _facet(which: FacetVersion, **members: Any) -> Json:
+    return {"_producer": PRODUCER, "_schemaURL": which.url, **members}
 
 
 def _job_event(name: Name, facets: Mapping[str, Json], inputs: list[Any], outputs: list[Any], time: str) -> Json:

@@ -1,4 +1,4 @@
-"""Read the YAML file of a declaration; error messages contain file, line, cause and fix."""
+"""The YAML file of a declaration. Errors name file, line, cause and fix."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -21,11 +21,11 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-def _parse_dataset(value: Any) -> Any:
+def _of_dataset(value: Any) -> Any:
     return {"dataset": value} if isinstance(value, str) else value
 
 
-def _parse_source(value: Any) -> Any:
+def _of_source(value: Any) -> Any:
     """Parse `DATASET#COLUMN`; a dataset alone means the whole dataset."""
     if not isinstance(value, str):
         return value
@@ -33,49 +33,42 @@ def _parse_source(value: Any) -> Any:
     return {"dataset": dataset, "column": column} if mark else {"dataset": value}
 
 
-def _parse_name(value: Any) -> Any:
+def _of_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-def _as_list(value: Any) -> Any:
+def _listed(value: Any) -> Any:
     if value == "":  # no value after the colon
         return []
     return value if isinstance(value, list) else [value]
 
 
-def _parse_steps(value: Any) -> Any:
-    """Parse the short form of steps: all texts in the list together are the sources of one step."""
-    listed = _as_list(value)
+def _of_steps(value: Any) -> Any:
+    """Parse the short forms of steps: texts are sources of one step."""
+    listed = _listed(value)
     short = [each for each in listed if isinstance(each, str)]
     return [*([{"from": short}] if short else []), *(each for each in listed if not isinstance(each, str))]
 
 
 class DeclaredPlace(_Part):
-    """A dataset.
-
-    namespace: default is the first part of `dataset` if this is an address such as `s3://lake/a`, otherwise the
-    namespace of the file.
-    """
+    """A dataset. namespace: by default that of the file, or the first part of an address such as `s3://lake/a`."""
 
     dataset: Text
     namespace: Text | None = None
 
 
 class DeclaredSource(DeclaredPlace):
-    """A column of a dataset, or the whole dataset if `column` is None."""
+    """A column of a dataset, or the whole dataset."""
 
     column: Column | None = None
 
 
-Places = Annotated[list[Annotated[DeclaredPlace, BeforeValidator(_parse_dataset)]], BeforeValidator(_as_list)]
-Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_parse_source)]], BeforeValidator(_as_list)]
+Places = Annotated[list[Annotated[DeclaredPlace, BeforeValidator(_of_dataset)]], BeforeValidator(_listed)]
+Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_of_source)]], BeforeValidator(_listed)]
 
 
 class DeclaredStep(_Part):
-    """A transformation from one or more sources.
-
-    how: default is TRANSFORMATION if the step masks or has a description, otherwise IDENTITY.
-    """
+    """A step. how: by default TRANSFORMATION if the step masks or has a description, else IDENTITY."""
 
     from_: Annotated[Sources, Field(alias="from", min_length=1)]
     how: How | None = None
@@ -90,28 +83,27 @@ class DeclaredOwner(_Part):
     type: Text | None = None
 
 
-Owners = Annotated[list[Annotated[DeclaredOwner, BeforeValidator(_parse_name)]], BeforeValidator(_as_list)]
-Steps = Annotated[list[DeclaredStep], BeforeValidator(_parse_steps)]
+Owners = Annotated[list[Annotated[DeclaredOwner, BeforeValidator(_of_name)]], BeforeValidator(_listed)]
+Steps = Annotated[list[DeclaredStep], BeforeValidator(_of_steps)]
 
 
 class DeclaredOutput(DeclaredPlace):
     """An output of a job.
 
-    columns: maps each column to the steps into it; the list is empty for a column without sources.
-    every: the steps into all columns.
+    columns: steps of each column, empty if no column feeds it. every: steps into all columns.
     """
 
     columns: dict[Column, Steps] = {}
     every: Steps = []
 
 
-Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_parse_dataset)]], BeforeValidator(_as_list)]
+Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_of_dataset)]], BeforeValidator(_listed)]
 
 
 class DeclaredJob(_Part):
     """A job that sends no events itself.
 
-    inputs: datasets that the job reads, if the columns are unknown. reads: columns that a job without outputs reads.
+    inputs: datasets that it reads, with unknown columns. reads: columns that a reader without outputs reads.
     """
 
     name: Text
@@ -139,14 +131,11 @@ class DeclaredDataset(DeclaredPlace):
     description: Text | None = None
     owners: Owners = []
     tags: list[Text] = []
-    columns: list[Annotated[DeclaredField, BeforeValidator(_parse_name)]] = []
+    columns: list[Annotated[DeclaredField, BeforeValidator(_of_name)]] = []
 
 
 class DeclarationFile(_Part):
-    """A file; its jobs and datasets are declared and withdrawn together.
-
-    namespace: default for datasets. owners: default for jobs and datasets.
-    """
+    """A file whose jobs and datasets are declared and withdrawn together. owners: default for jobs and datasets."""
 
     version: Literal["1"] = "1"
     name: DeclarationName | None = None
@@ -157,12 +146,11 @@ class DeclarationFile(_Part):
 
 
 def read_declaration_file(text: bytes, file: str) -> DeclarationFile:
-    """Parse a file; raises WrongSetting with line, cause and fix if it is invalid."""
+    """Parse a file. Raises WrongSetting with line, cause and fix."""
     read = read_yaml_lines(text, file)
     if not isinstance(read.value, dict) or "version" not in read.value:
         raise WrongSetting(
-            f"{file}, line 1: this is not a declaration. Start with `version: 1`; "
-            "docs/how-to/data-engineer/declared-lineage.md has an example."
+            f"{file}, line 1: this is not a declaration. Start with `version: 1`; docs/declare.md has an example."
         )
     try:
         return DeclarationFile.model_validate(read.value)
@@ -173,7 +161,7 @@ def read_declaration_file(text: bytes, file: str) -> DeclarationFile:
 
 
 _MAX_ERRORS = 5
-"""Maximum number of reported errors; later errors are usually consequences of the first ones."""
+"""Maximum number of reported errors; later ones are mostly consequences."""
 
 _FIXES = {
     "missing": "Add it.",
@@ -192,12 +180,12 @@ _FIXES = {
 def _format_error(file: str, read: YamlText, error: Any) -> str:
     path = error["loc"]
     expected = error.get("ctx", {}).get("expected", "")
-    fix = _FIXES.get(error["type"], "Correct it.").format(expected=expected, known=_valid_keys_text(path[:-1]))
+    fix = _FIXES.get(error["type"], "Correct it.").format(expected=expected, known=_known(path[:-1]))
     return f"{file}, line {read.line(path)}: {'.'.join(map(str, path))[:200]}: {error['msg'][:200]}. {fix}"
 
 
-def _valid_keys_text(path: Iterable[Any]) -> str:
-    """Return the valid keys at a path in the file, separated by commas."""
+def _known(path: Iterable[Any]) -> str:
+    """Return the valid keys at the place of an unknown one."""
     model: type[BaseModel] = DeclarationFile
     for step in path:
         model = _PARTS.get((model, step), model)

@@ -20,18 +20,15 @@ _WORDS = {
 
 
 def plan_markdown(findings: Sequence[PlanFinding]) -> str:
-    """Return a summary of a plan, a table with one row per change, and the details of each change's effects."""
+    """Return a summary, one row for each change, and details of its effects."""
     counts = Counter(each.outcome for each in findings)
     summary = ", ".join(f"{counts[outcome]} {mark}" for outcome, mark in _MARKS.items() if counts[outcome])
     lines = ["## Impact of this change", "", summary or "This change affects no known table.", ""]
     if findings:
         lines += ["| | change | columns | jobs | consumers | contracts |", "|---|---|---|---|---|---|"]
-        lines += [
-            f"| {_MARKS[each.outcome]} | {_escape_markdown(change_text(each))} | {_counts_text(each)} |"
-            for each in findings
-        ]
+        lines += [f"| {_MARKS[each.outcome]} | {_escaped(change_text(each))} | {_counts(each)} |" for each in findings]
     for each in findings:
-        lines += _details_lines(each)
+        lines += _details(each)
     return "\n".join(lines) + "\n"
 
 
@@ -44,16 +41,16 @@ def change_text(finding: PlanFinding) -> str:
 
 
 def column_text(column: AffectedColumn) -> str:
-    """Return a column as `DATASET#COLUMN`, or only the dataset if the column is None, by display name."""
+    """Return a column as `DATASET#COLUMN`, by display name; a dataset alone if it is written without column lineage."""
     return (column.display_name or column.dataset) + (f"#{column.column}" if column.column else "")
 
 
-def _counts_text(finding: PlanFinding) -> str:
+def _counts(finding: PlanFinding) -> str:
     lists = (finding.columns, finding.jobs, finding.consumers, finding.contracts)
     return " | ".join(str(len(each)) for each in lists)
 
 
-def _details_lines(finding: PlanFinding) -> Iterable[str]:
+def _details(finding: PlanFinding) -> Iterable[str]:
     parts = {
         "columns": [column_text(each) for each in finding.columns],
         "jobs": finding.jobs,
@@ -61,17 +58,17 @@ def _details_lines(finding: PlanFinding) -> Iterable[str]:
         "contracts": finding.contracts,
     }
     if any(parts.values()) or finding.note:
-        yield from ("", f"<details><summary>{_escape_html(change_text(finding))}</summary>", "")
+        yield from ("", f"<details><summary>{_html(change_text(finding))}</summary>", "")
         if finding.note:
-            yield from (_escape_markdown(finding.note), "")
+            yield from (_escaped(finding.note), "")
         for what, listed in parts.items():
             if listed:
                 more = f", … and {len(listed) - _MAX_SHOWN} more" if len(listed) > _MAX_SHOWN else ""
-                yield f"- {what}: {', '.join(map(_inline_code, listed[:_MAX_SHOWN]))}{more}"
+                yield f"- {what}: {', '.join(map(_code, listed[:_MAX_SHOWN]))}{more}"
         yield from ("", "</details>")
 
 
-def _inline_code(text: str) -> str:
+def _code(text: str) -> str:
     """Return text as inline code, even if it contains backticks, bars or line breaks."""
     plain = " ".join(text.split()).replace("|", "\\|")
     longest = max((len(each) for each in re.findall("`+", plain)), default=0)
@@ -80,10 +77,10 @@ def _inline_code(text: str) -> str:
     return f"{fence}{pad}{plain}{pad}{fence}"
 
 
-def _escape_markdown(text: str) -> str:
-    return _escape_html(re.sub(r"([\\`*_{}\[\]|#!])", r"\\\1", " ".join(text.split())))
+def _escaped(text: str) -> str:
+    return _html(re.sub(r"([\\`*_{}\[\]|#!])", r"\\\1", " ".join(text.split())))
 
 
-def _escape_html(text: str) -> str:
+def _html(text: str) -> str:
     plain = " ".join(text.split())
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")

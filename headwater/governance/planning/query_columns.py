@@ -1,4 +1,4 @@
-"""Find the columns of a SQL query: their names, and their types if these are certain. No I/O."""
+"""Columns of a SQL query: names, and types if they are certain. No I/O."""
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -8,22 +8,22 @@ from sqlglot.schema import MappingSchema
 from headwater.governance.planning.schema import PlannedColumn, PlannedSchema
 
 MAX_PARTS, MAX_DEPTH = 20_000, 300
-"""Largest query for name resolution: syntax nodes and levels. The cost grows with the square of the levels."""
+"""Limits of a query whose columns are resolved. The cost of name resolution grows with the square of nesting."""
 Selected = tuple[list[PlannedColumn] | None, str | None]
-"""The columns and None, or None and the reason why the columns are unknown."""
+"""Columns, or the reason why they are unknown."""
 
 
 def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Selected:
-    """Return the columns of a query. `*` stands for the columns that its tables have in `schema`."""
+    """Return the columns of a query. `*` means the columns that its tables have at that point."""
     if _is_too_large(query):
         return (
             None,
             f"Its query is too large to resolve columns: more than {MAX_PARTS:,} parts or {MAX_DEPTH} levels.",
         )
-    known, unknown = _known_tables_of(query, schema)
+    known, unknown = _sources(query, schema)
     try:
         query = qualify(
-            _with_short_names(query.copy(), known),
+            _nameable(query.copy(), known),
             dialect=dialect,
             schema=MappingSchema(known.mapping, dialect=dialect, normalize=False),
             validate_qualify_columns=False,
@@ -39,9 +39,7 @@ def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Se
     ):
         return None, f"Its query selects * from {', '.join(unknown) or 'a query'}, whose columns are unknown."
     names = [known.spelt.get(each.alias_or_name.casefold(), each.alias_or_name) for each in found]
-    return [
-        PlannedColumn(name, _type_of_selected(each, known), None) for name, each in zip(names, found, strict=True)
-    ], None
+    return [PlannedColumn(name, _type(each, known), None) for name, each in zip(names, found, strict=True)], None
 
 
 def _is_too_large(query: exp.Expr) -> bool:
@@ -54,11 +52,7 @@ def _is_too_large(query: exp.Expr) -> bool:
 
 
 class _KnownTables:
-    """The known tables of a query.
-
-    short: maps table names to generated short names. mapping: maps short names to columns, for sqlglot. types: maps
-    short name and column to the type. spelt: maps case-folded columns to their spelling.
-    """
+    """The tables of a query under generated short names, and the spelling of their columns."""
 
     def __init__(self) -> None:
         self.mapping: dict[str, object] = {}
@@ -67,14 +61,14 @@ class _KnownTables:
         self.spelt: dict[str, str] = {}
 
 
-def _known_tables_of(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTables, list[str]]:
+def _sources(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTables, list[str]]:
     known, unknown = _KnownTables(), []
     own = {each.alias_or_name.casefold() for each in query.find_all(exp.CTE)}
     for table in query.find_all(exp.Table):
-        table_name = table_name_of(table)
+        table_name = name_of(table)
         if table_name.casefold() in own or table_name.casefold() in known.short or table.find_ancestor(exp.Into):
             continue
-        planned = schema.planned_table(table_name)
+        planned = schema.table(table_name)
         if planned is None or planned.columns is None:
             unknown.append(table_name)
             continue
@@ -87,10 +81,10 @@ def _known_tables_of(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTabl
     return known, unknown
 
 
-def _with_short_names(query: exp.Expr, known: _KnownTables) -> exp.Expr:
-    """Replace table names with short names and fold the case of all names, so that dialects do not matter."""
+def _nameable(query: exp.Expr, known: _KnownTables) -> exp.Expr:
+    """Replace table names by short names and lower-case columns, so that case rules of dialects do not matter."""
     for table in [*query.find_all(exp.Table)]:
-        short = known.short.get(table_name_of(table).casefold())
+        short = known.short.get(name_of(table).casefold())
         if short and not table.find_ancestor(exp.Into):
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name.casefold())))
@@ -106,8 +100,8 @@ def _with_short_names(query: exp.Expr, known: _KnownTables) -> exp.Expr:
     return query
 
 
-def _type_of_selected(selected: exp.Expr, known: _KnownTables) -> str | None:
-    """Return the type of a selected CAST or column; None for other expressions and unknown types."""
+def _type(selected: exp.Expr, known: _KnownTables) -> str | None:
+    """Return the type from a CAST, or of a column that is selected directly."""
     inner = selected.unalias()
     if isinstance(inner, exp.Cast) and isinstance(inner.to, exp.DataType):
         return inner.to.sql()
@@ -118,7 +112,7 @@ def _type_of_selected(selected: exp.Expr, known: _KnownTables) -> str | None:
     return known.types.get((sources.get(inner.table, ""), inner.name))
 
 
-def table_name_of(table: exp.Expr) -> str:
+def name_of(table: exp.Expr) -> str:
     """Return the name of a table as written, without quotes: `main.sales.orders`."""
     found = table.find(exp.Table) if not isinstance(table, exp.Table) else table
     return ".".join(part.name for part in found.parts) if found else table.name

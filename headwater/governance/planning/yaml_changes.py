@@ -1,7 +1,4 @@
-"""Read the YAML files of a plan. No I/O.
-
-A file is a list of changes, or a data contract (ODCS), which is either the new schema or a set of promises.
-"""
+"""YAML that a plan reads: lists of changes, and data contracts (ODCS), as the new schema or as promises. No I/O."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NamedTuple
@@ -14,38 +11,38 @@ from headwater.governance.planning.schema import Lookup, PlannedColumn, PlannedS
 from headwater.governance.yaml_text import YamlText, read_yaml_lines
 
 
-class _ListedChange(BaseModel):
+class _Listed(BaseModel):
     model_config = ConfigDict(extra="forbid")
     table: Annotated[str, Field(min_length=1)]
 
 
-class DropColumn(_ListedChange):
+class DropColumn(_Listed):
     """`{table: …, drop: COLUMN}`."""
 
     drop: Annotated[str, Field(min_length=1)]
 
 
-class RenameColumn(_ListedChange):
+class RenameColumn(_Listed):
     """`{table: …, rename: COLUMN, to: NAME}`."""
 
     rename: Annotated[str, Field(min_length=1)]
     to: Annotated[str, Field(min_length=1)]
 
 
-class RetypeColumn(_ListedChange):
+class RetypeColumn(_Listed):
     """`{table: …, retype: COLUMN, to: TYPE}`."""
 
     retype: Annotated[str, Field(min_length=1)]
     to: Annotated[str, Field(min_length=1)]
 
 
-class DropTable(_ListedChange):
+class DropTable(_Listed):
     """`{table: …, drop_table: true}`."""
 
     drop_table: Literal["true"]
 
 
-class RenameTable(_ListedChange):
+class RenameTable(_Listed):
     """`{table: …, rename_table: NAME}`."""
 
     rename_table: Annotated[str, Field(min_length=1)]
@@ -59,7 +56,7 @@ _FORMS = (
 
 
 def apply_yaml(text: bytes, schema: PlannedSchema, file: str) -> None:
-    """Apply a contract or a list of changes to a schema; raises WrongSetting with the line if the file is invalid."""
+    """Apply a contract or a list of changes to a schema. Raises WrongSetting with the line of an error."""
     read = read_yaml_lines(text, file)
     value = read.value
     if isinstance(value, dict) and value.get("kind") == "DataContract":
@@ -81,9 +78,9 @@ def _apply_change(value: Any, schema: PlannedSchema, file: str, read: YamlText, 
         line = read.line(["changes", at])
         raise WrongSetting(f"{file}, line {line}: this is not a valid change. Write one of {_FORMS}.") from None
     if isinstance(change, DropTable):
-        schema.drop_table(change.table)
+        schema.drop(change.table)
     elif isinstance(change, RenameTable):
-        schema.rename_in_schema(change.table, change.rename_table)
+        schema.rename_known(change.table, change.rename_table)
     elif isinstance(change, DropColumn):
         schema.drop_column(change.table, change.drop)
     elif isinstance(change, RenameColumn):
@@ -98,38 +95,34 @@ def _apply_contract(contract: dict[str, Any], schema: PlannedSchema, file: str) 
         table_name = contract_table_name(table)
         properties = table.get("properties") if isinstance(table, dict) else None
         if table_name and isinstance(properties, list):
-            schema.create_table(table_name, [*map(_column_of_property, filter(_is_named, properties))])
+            schema.make(table_name, [*map(_property, filter(_is_named, properties))])
 
 
 def _is_named(member: Any) -> bool:
     return isinstance(member, dict) and isinstance(member.get("physicalName") or member.get("name"), str)
 
 
-def _column_of_property(member: dict[str, Any]) -> PlannedColumn:
-    """Return a column of a contract with its physical type; the logical type is not a type of the table."""
+def _property(member: dict[str, Any]) -> PlannedColumn:
+    """Return a column of a contract. Logical types are ignored, because they are not types of the table."""
     kind = member.get("physicalType")
     return PlannedColumn(member.get("physicalName") or member["name"], kind if isinstance(kind, str) else None, None)
 
 
 class PromisedColumns(NamedTuple):
-    """The promises of a contract. name: the contract's id, name or file.
-
-    columns: maps namespace and name of each dataset to the case-folded columns that the contract promises.
-    """
+    """A contract: its id or file, and the case-folded columns that it promises for each table."""
 
     name: str
     columns: dict[tuple[str, str], frozenset[str]]
 
-    def has_promise(self, namespace: str, dataset: str, column: str | None) -> bool:
-        """Return whether the contract promises a column, or if `column` is None, anything about the dataset."""
+    def promises(self, namespace: str, dataset: str, column: str | None) -> bool:
+        """Return whether the contract promises a column, or with None anything about the dataset."""
         promised = self.columns.get((namespace, dataset))
         return promised is not None and (column is None or column.casefold() in promised)
 
 
 def read_promised_columns(files: Iterable[tuple[str, bytes]], look: Lookup) -> list[PromisedColumns]:
-    """Return the promises of the contracts among the YAML files, and ignore all other files.
+    """Return the contracts among YAML files. Other files are ignored.
 
-    files: pairs of name and content. look: finds the table of a contract.
     Raises WrongSetting for a contract that does not follow the standard, because it would promise nothing.
     """
     return [found for file, text in files if (found := _promised_columns(file, text, look)) is not None]
@@ -145,17 +138,17 @@ def _promised_columns(file: str, text: bytes, look: Lookup) -> PromisedColumns |
         table_name = contract_table_name(table)
         found: PresentTable | None = look(table_name) if table_name else None
         if found is not None:
-            columns[found.namespace, found.dataset] = frozenset(_property_names(table.get("properties")))
+            columns[found.namespace, found.dataset] = frozenset(_names(table.get("properties")))
     return PromisedColumns(str(contract.get("id") or contract.get("name") or file), columns)
 
 
 def contract_table_name(table: Any) -> str | None:
-    """Return the name of a table in a contract in the form of commands; None if it has no name or is not a mapping."""
+    """Return the name of a contract's table for questions; None if it has no name or is not a table."""
     table_name = dataset_of(table) if isinstance(table, dict) else None
     return table_name.text if table_name else None
 
 
-def _property_names(properties: Any) -> Iterable[str]:
+def _names(properties: Any) -> Iterable[str]:
     for each in properties if isinstance(properties, list) else ():
         name = (each.get("physicalName") or each.get("name")) if isinstance(each, dict) else None
         if isinstance(name, str):

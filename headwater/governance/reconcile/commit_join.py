@@ -1,20 +1,20 @@
-"""Match the commits of a table with the runs that report the table as an output.
+"""Matches commits of a table with the runs that have it as output.
 
-A match is certain if the commit contains the run's id, or if the run's end event contains the commit's version. All
-other matches use times. A run of a Spark statement matches at most one commit, with the same type of statement.
+A match is certain if the commit contains the run's id, or if the run's end event names its version. Other matches use
+times, where a Spark statement makes one commit of its type.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from headwater.events.times import iso_time
+from headwater.events.times import iso
 from headwater.governance.reconcile.commits import TableCommit
 from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.governance.reconcile.run_index import TimedRun
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.jobs import is_ctas_statement
-from headwater.questions.answer_types.common import Dataset
-from headwater.questions.answer_types.reports import Finding
+from headwater.lineage.runs.job_identity import is_statement_half
+from headwater.questions.answers.answer_parts import Dataset
+from headwater.questions.answers.report_answers import Finding
 
 _STATEMENTS = {"MERGE": "merge", "UPDATE": "update", "DELETE": "delete", "TRUNCATE": "delete"}
 
@@ -26,11 +26,7 @@ _OVERWRITES = ("OVERWRITE", "TRUNCATE")
 
 
 class TableWriter(NamedTuple):
-    """A run that reports the table as an output.
-
-    version: the version in the run's end event, or None. lifecycle: the reported life cycle change, or None.
-    is_echo: as in `ReportedOutput`.
-    """
+    """A run with the table as output, and the version in its end event. is_echo: as in `ReportedOutput`."""
 
     run: TimedRun
     version: int | None
@@ -39,10 +35,7 @@ class TableWriter(NamedTuple):
 
 
 class TableHistory(NamedTuple):
-    """A table with its commits and the runs that report it as an output.
-
-    dataset: its canonical name. where: its address.
-    """
+    """A table by its canonical name, its commits, and the runs with it as output."""
 
     dataset: Dataset
     where: str
@@ -51,10 +44,9 @@ class TableHistory(NamedTuple):
 
 
 class WriteProof(NamedTuple):
-    """What the commits of a table (`dataset`) prove about the write of a run.
+    """A proof from commits about the write of a run with the output `dataset`.
 
-    proves: `whole` means that a commit which certainly belongs to the run replaced all rows. All other values mean that
-    no commit during the run replaced all rows. version: version of the commit that shows it, or None.
+    proves: `whole` needs a certain commit; for the other values, no commit in the period of the run replaced all rows.
     """
 
     run: TimedRun
@@ -64,35 +56,27 @@ class WriteProof(NamedTuple):
 
 
 def prove_writes(table: TableHistory, span: HistorySpan, slack_us: int) -> Iterator[WriteProof]:
-    """Yield what commits prove about the runs that ended in the period `span` and reported COMPLETE.
+    """Yield what commits prove about the runs that ended in a period and reported COMPLETE.
 
-    Omits proofs without effect: an append or a partial change by a run that does not report an overwrite.
-    slack_us: tolerance for the difference between clocks.
+    Proofs without effect are omitted: an append or partial change by a run that reports no overwrite.
     """
     made = [each for each in table.commits if each.changes_data]
     oldest_us = min((commit.time_us for commit in table.commits), default=0)
     for writer in table.writers:
         run = writer.run
         seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
-        if seen and _has_written_rows(writer):
+        if seen and _writes(writer):
             own = [each for each in made if run.report.id in each.words]
-            own += [
-                each for each in made if each.version == writer.version and _is_commit_within_run(run, each, slack_us)
-            ]
-            found = _proof_for_writer(
-                writer, own, own or [each for each in made if _is_commit_within_run(run, each, slack_us)]
-            )
+            own += [each for each in made if each.version == writer.version and _within(run, each, slack_us)]
+            found = _proof(writer, own, own or [each for each in made if _within(run, each, slack_us)])
             if found:
                 yield WriteProof(run, table.dataset, *found)
 
 
-def _proof_for_writer(
+def _proof(
     writer: TableWriter, own: Sequence[TableCommit], candidates: Sequence[TableCommit]
 ) -> tuple[Literal["whole", "part", "append", "nothing"], int | None] | None:
-    """Return what commits prove, and the version of a commit that shows this; None if they prove nothing.
-
-    own: commits that certainly belong to the run. candidates: `own`, or if empty, all commits during the run.
-    """
+    """Return the proof and the version of a commit that shows it. own: commits that certainly belong to the run."""
     whole = [each.version for each in own if each.replaced == "whole"]
     if whole:
         return "whole", max(whole)
@@ -101,7 +85,7 @@ def _proof_for_writer(
     if not candidates:
         return ("nothing", None) if writer.version is None else None
     job = writer.run.report.job
-    if writer.lifecycle not in _OVERWRITES and not is_ctas_statement(Name(job.namespace, job.name)):
+    if writer.lifecycle not in _OVERWRITES and not is_statement_half(Name(job.namespace, job.name)):
         return None
     last = max(candidates, key=lambda each: each.version)
     return ("part" if any(each.replaced == "part" for each in candidates) else "append"), last.version
@@ -113,12 +97,11 @@ _Fits = Callable[[TableWriter, TableCommit], bool]
 def unmatched_commits(
     table: TableHistory, others: Sequence[TimedRun], landed: frozenset[str], span: HistorySpan, slack_us: int
 ) -> Iterator[Finding]:
-    """Yield findings about commits without a run, and about runs that reported COMPLETE but committed nothing.
+    """Yield commits without a run, and runs that reported COMPLETE but committed nothing.
 
-    others: runs without inputs and outputs. landed: ids of all runs. span: the period to check.
-    slack_us: tolerance for the difference between clocks.
+    others: runs without outputs. landed: the ids of all runs. span: the period to check.
     """
-    unexplained = _commits_without_run(table, landed, slack_us)
+    unexplained = _without_run(table, landed, slack_us)
     for commit in unexplained:
         if span.since_us <= commit.time_us < span.until_us:
             yield _commit_without_run(table, commit, others, slack_us)
@@ -127,25 +110,25 @@ def unmatched_commits(
         run = writer.run
         seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
         if seen and _is_idle(writer, table.commits, slack_us):
-            yield _write_without_commit(table, run)
+            yield _committed_nothing(table, run)
 
 
-def _commits_without_run(table: TableHistory, landed: frozenset[str], slack_us: int) -> list[TableCommit]:
+def _without_run(table: TableHistory, landed: frozenset[str], slack_us: int) -> list[TableCommit]:
     open_commits = [each for each in table.commits if each.changes_data and landed.isdisjoint(each.words)]
     open_commits.sort(key=lambda each: each.time_us)
     free = sorted(table.writers, key=lambda each: each.run.until_us)
-    by_version: _Fits = lambda by, made: by.version == made.version and _is_commit_within_run(by.run, made, slack_us)  # noqa: E731
-    by_time: _Fits = lambda by, made: _may_have_made(by.run, made) and _is_commit_within_run(by.run, made, slack_us)  # noqa: E731
+    by_version: _Fits = lambda by, made: by.version == made.version and _within(by.run, made, slack_us)  # noqa: E731
+    by_time: _Fits = lambda by, made: _may_have_made(by.run, made) and _within(by.run, made, slack_us)  # noqa: E731
     for fits in (by_version, by_time):
-        open_commits, free = _assign_commits(open_commits, free, fits)
+        open_commits, free = _assign(open_commits, free, fits)
     many = [each for each in table.writers if not _makes_one_commit(each.run)]
     return [made for made in open_commits if not any(by_time(each, made) for each in many)]
 
 
-def _assign_commits(
+def _assign(
     commits: Sequence[TableCommit], writers: Sequence[TableWriter], fits: _Fits
 ) -> tuple[list[TableCommit], list[TableWriter]]:
-    """Assign the newest matching commit to each run of a Spark statement; return the remaining commits and runs."""
+    """Assign to each statement the newest matching commit; return the remaining commits and runs."""
     left, free = list(commits), []
     for writer in writers:
         made = (
@@ -161,36 +144,34 @@ def _assign_commits(
 
 
 def _makes_one_commit(run: TimedRun) -> bool:
-    return run.statement_type is not None and not run.report.streaming
+    return run.statement is not None and not run.report.streaming
 
 
-def _is_commit_within_run(run: TimedRun, commit: TableCommit, slack_us: int) -> bool:
+def _within(run: TimedRun, commit: TableCommit, slack_us: int) -> bool:
     """Return whether a commit is in the period of a run.
 
-    Runs of Spark statements need no tolerance, because both times come from the clock of the driver.
+    Statements of Spark need no tolerance: both times are the driver's.
     """
-    slack_us = slack_us if run.statement_type is None else 0
+    slack_us = slack_us if run.statement is None else 0
     return run.started_us - slack_us <= commit.time_us <= run.until_us + slack_us
 
 
 def _may_have_made(run: TimedRun, commit: TableCommit) -> bool:
-    """Return whether engine and type of a commit fit the run's Spark statement; true for runs of other engines."""
-    if run.statement_type is None:
+    """Return whether a run may have made a commit, by engine and statement type."""
+    if run.statement is None:
         return True
     by_spark = not commit.engine or "spark" in commit.engine.lower() or "databricks" in commit.engine.lower()
-    return by_spark and run.statement_type == _STATEMENTS.get(commit.operation.upper(), "write")
+    return by_spark and run.statement == _STATEMENTS.get(commit.operation.upper(), "write")
 
 
 def _is_idle(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int) -> bool:
     return (
-        _has_written_rows(writer)
-        and writer.version is None
-        and not any(_is_commit_within_run(writer.run, each, slack_us) for each in commits)
+        _writes(writer) and writer.version is None and not any(_within(writer.run, each, slack_us) for each in commits)
     )
 
 
-def _has_written_rows(writer: TableWriter) -> bool:
-    """Return whether a run completed and its reported life cycle change does not exclude that it wrote rows."""
+def _writes(writer: TableWriter) -> bool:
+    """Return whether a run reports that it has written rows."""
     report = writer.run.report
     writes = report.state == "COMPLETE" and not report.streaming and writer.lifecycle not in _NO_ROWS
     return writes and not writer.is_echo
@@ -199,14 +180,9 @@ def _has_written_rows(writer: TableWriter) -> bool:
 def _commit_without_run(table: TableHistory, commit: TableCommit, others: Sequence[TimedRun], slack_us: int) -> Finding:
     statement = _STATEMENTS.get(commit.operation.upper())
     silent = next(
-        (
-            run
-            for run in others
-            if statement and run.statement_type == statement and _is_commit_within_run(run, commit, slack_us)
-        ),
-        None,
+        (run for run in others if statement and run.statement == statement and _within(run, commit, slack_us)), None
     )
-    is_concurrent = any(_is_commit_within_run(each.run, commit, slack_us) for each in table.writers)
+    is_concurrent = any(_within(each.run, commit, slack_us) for each in table.writers)
     by = f" by {commit.engine}" if commit.engine else ""
     reason = f"Version {commit.version}, {commit.operation}{by}, matches no run that names the table as an output"
     if silent:
@@ -225,7 +201,7 @@ def _commit_without_run(table: TableHistory, commit: TableCommit, others: Sequen
         kind="commit_without_run",
         certain=not is_concurrent,
         name=f"{table.dataset.namespace}/{table.dataset.dataset}",
-        time=str(iso_time(commit.time_us)),
+        time=str(iso(commit.time_us)),
         reason=f"{reason}.",
         advice=advice,
         run=silent.report.id if silent else None,
@@ -235,7 +211,7 @@ def _commit_without_run(table: TableHistory, commit: TableCommit, others: Sequen
     )
 
 
-def _write_without_commit(table: TableHistory, run: TimedRun) -> Finding:
+def _committed_nothing(table: TableHistory, run: TimedRun) -> Finding:
     return Finding(
         kind="committed_nothing",
         certain=False,

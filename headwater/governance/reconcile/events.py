@@ -1,7 +1,7 @@
-"""Build the events of findings and proofs.
+"""Events of findings and proofs.
 
-All findings of a comparison are in one event; the next comparison of the same name replaces it. Proofs from commits are
-in separate events, which are never replaced, because a proof stays valid.
+Findings are one event, which the next comparison of the same name replaces. Proofs from commits are separate events
+that accumulate, because a proof stays valid.
 """
 
 from collections import Counter
@@ -13,33 +13,33 @@ import msgspec
 
 from headwater.events.finding_facet import COMMITS, FACET, NAMESPACE, PREFIX
 from headwater.events.rows import LONGEST_RUN_FACETS
-from headwater.events.times import iso_time
+from headwater.events.times import iso
 from headwater.governance.reconcile.commit_join import WriteProof
 from headwater.governance.reconcile.histories.entry import HistorySpan
-from headwater.lineage.runs.commit_proofs import WHOLE_PROOF
-from headwater.questions.answer_types.reports import Finding
+from headwater.lineage.runs.commit_proofs import WHOLE
+from headwater.questions.answers.report_answers import Finding
 
 PRODUCER = "urn:headwater:reconcile"
 MAX_FINDINGS = 1_000
-"""Maximum number of findings in an event; the event contains the newest findings, and the number of all in `total`."""
+"""Maximum number of findings in an event, newest first; `total` counts all."""
 
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
 
 
 def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> bytes:
-    """Return the JobEvent of a comparison, which may have no findings. found: the findings, oldest first."""
+    """Return the JobEvent of a comparison, also without findings. found: oldest first."""
     facet = {
         "_producer": PRODUCER,
         "_schemaURL": f"{_SPEC}JobFacet",
-        "since": iso_time(span.since_us),
-        "until": iso_time(span.until_us),
+        "since": iso(span.since_us),
+        "until": iso(span.until_us),
         "total": len(found),
         "kinds": Counter(each.kind for each in found),
         "findings": found[-MAX_FINDINGS:],
     }
     return msgspec.json.encode(
         {
-            "eventTime": iso_time(span.until_us),
+            "eventTime": iso(span.until_us),
             "producer": PRODUCER,
             "schemaURL": f"{_SPEC}JobEvent",
             "job": {"namespace": NAMESPACE, "name": f"{PREFIX}{name}", "facets": {FACET: facet}},
@@ -48,22 +48,21 @@ def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> byt
 
 
 def proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
-    """Yield the events with proofs from commits.
+    """Yield the events of what commits prove.
 
-    The events contain all proofs that a run did not rewrite the whole table, and the newest `MAX_FINDINGS` proofs that
-    a
-    run did. An event contains proofs about writes of one hour. It has the time of the earliest write, so that it counts
-    at every moment at which one of the writes counts. The same proofs produce the same events.
+    They contain all proofs that withdraw a whole rewrite, and the newest `MAX_FINDINGS` that confirm one. An event
+    contains the writes of one hour and has the time of the earliest, so that it counts at every moment at which one of
+    them does. The same proofs produce the same events.
     """
-    oldest = sorted(proofs, key=_proof_order)
-    whole = [each for each in oldest if each.proves == WHOLE_PROOF][-MAX_FINDINGS:]
-    selected = sorted([*(each for each in oldest if each.proves != WHOLE_PROOF), *whole], key=_proof_order)
+    oldest = sorted(proofs, key=_order)
+    whole = [each for each in oldest if each.proves == WHOLE][-MAX_FINDINGS:]
+    selected = sorted([*(each for each in oldest if each.proves != WHOLE), *whole], key=_order)
     for _, some in groupby(selected, key=lambda each: each.run.until_us // _HOUR_US):
         yield from _proof_events(name, list(some))
 
 
 def _proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
-    """Yield events with facets that are small enough for a column of their own in bronze, which Spark reads."""
+    """Yield events whose facets are small enough for their own column in bronze, which Spark reads."""
     some: list[WriteProof] = []
     size = 0
     for proof in proofs:
@@ -86,7 +85,7 @@ def _proof_event(name: str, proofs: Sequence[WriteProof]) -> bytes:
     return msgspec.json.encode(
         {
             "eventType": "COMPLETE",
-            "eventTime": iso_time(proofs[0].run.until_us),
+            "eventTime": iso(proofs[0].run.until_us),
             "producer": PRODUCER,
             "schemaURL": f"{_SPEC}RunEvent",
             "run": {"runId": str(run_id), "facets": {COMMITS: facet}},
@@ -102,7 +101,7 @@ def _to_json(proof: WriteProof) -> dict[str, str | int | None]:
     return {"run": proof.run.report.id, **name, "proves": proof.proves, "version": proof.version}
 
 
-def _proof_order(proof: WriteProof) -> tuple[int, str, str, str]:
+def _order(proof: WriteProof) -> tuple[int, str, str, str]:
     return proof.run.until_us, proof.run.report.id, proof.dataset.namespace, proof.dataset.dataset
 
 

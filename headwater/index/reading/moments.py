@@ -15,12 +15,12 @@ CODE = "sourceCodeLocation"
 _SHOWN = 5
 
 
-def last_success_us(live: LiveGraph, job: str) -> int:
-    """Return the time (us, UTC) of a job's newest run with a completed attempt. job: a name, or `namespace/name`.
+def last_green_us(live: LiveGraph, job: str) -> int:
+    """Return when the newest COMPLETE attempt of a job ended (us). job: a name, or `namespace/name`.
 
-    Raises NotKnown if there is no such job or run, WrongQuestion if several jobs have the name.
+    Raises NotKnown if there is none, WrongQuestion if several jobs have the name.
     """
-    keys = _job_name_number(live, job)
+    keys = _jobs(live, job)
     query = "SELECT max(time_us) FROM runs WHERE job_key = ? AND kind = 'RUN' AND completed"
     found: int | None = live.sql.execute(query, (keys,)).fetchone()[0]
     if found is None:
@@ -29,27 +29,27 @@ def last_success_us(live: LiveGraph, job: str) -> int:
 
 
 def before_run_us(live: LiveGraph, run_id: str) -> int:
-    """Return the time one microsecond before a run began (us). Raises the errors of `RunHistory.find_run_key`."""
-    key = RunHistory(live).find_run_key(run_id)
+    """Return the microsecond before a run began. Raises NotKnown, or WrongQuestion if several runs have the id."""
+    key = RunHistory(live).key(run_id)
     query = "SELECT r.started_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
     return int(live.sql.execute(query, (key,)).fetchone()[0]) - 1
 
 
 def after_run_us(live: LiveGraph, run_id: str) -> int:
-    """Return the time of a run's newest event (us, UTC). Raises the errors of `RunHistory.find_run_key`."""
-    key = RunHistory(live).find_run_key(run_id)
+    """Return the time of a run's newest event (us). Raises NotKnown, or WrongQuestion if several runs have the id."""
+    key = RunHistory(live).key(run_id)
     query = "SELECT r.time_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
     return int(live.sql.execute(query, (key,)).fetchone()[0])
 
 
 def before_deploy_us(live: LiveGraph, version: str) -> int:
-    """Return the time (us) one microsecond before a job first reported a version of its code.
+    """Return the microsecond before a job first reported a version of its code.
 
-    version: the start of a version or tag in `sourceCodeLocation` facets; empty for the newest version. Raises NotKnown
-    if no job reported such a version.
+    version: the start of a version or tag in `sourceCodeLocation` facets; empty for the newest version. Raises
+    NotKnown.
     """
     first: dict[str, int] = {}
-    for text, at_us in _first_reported_versions(live):
+    for text, at_us in _versions(live):
         first[text] = min(at_us, first.get(text, at_us))
     matching = [at_us for text, at_us in first.items() if text.startswith(version)]
     if not matching:
@@ -58,7 +58,7 @@ def before_deploy_us(live: LiveGraph, version: str) -> int:
     return (min(matching) if version else max(matching)) - 1
 
 
-def _first_reported_versions(live: LiveGraph) -> Iterator[tuple[str, int]]:
+def _versions(live: LiveGraph) -> Iterator[tuple[str, int]]:
     rows = live.sql.execute(
         "SELECT min(d.first_us), s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
         "WHERE d.kind = ? GROUP BY s.id",
@@ -70,7 +70,7 @@ def _first_reported_versions(live: LiveGraph) -> Iterator[tuple[str, int]]:
         yield from ((text, at_us) for name in ("version", "tag") if (text := text_at(facet, name)))
 
 
-def _job_name_number(live: LiveGraph, job: str) -> int:
+def _jobs(live: LiveGraph, job: str) -> int:
     query = (
         "SELECT j.key, n.namespace, n.name FROM names n JOIN jobs j ON j.display_name = n.id "
         "WHERE n.name = ?1 OR n.namespace || '/' || n.name = ?1 ORDER BY 2, 3"

@@ -6,11 +6,11 @@ from headwater.common.paging import ListOrder, ListPage, ResultPage
 from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.jobs import job_key
+from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.lost_runs import lost_sql
 
 LOST = "LOST"
-"""A value of `RunFilter.state`: runs without a terminal event that have sent no event for a long time (rule 1.9)."""
+"""A state to filter by: runs without a terminal event that have sent no event for long (rule 1.9)."""
 
 _NOTHING = -(1 << 62)
 _ORDER = ListOrder[str](
@@ -38,10 +38,9 @@ _CONTAINS_TEXT = (
 
 
 class RunFilter(NamedTuple):
-    """A filter for runs. None in a field means that the field does not filter.
+    """A filter for runs. state: a state of runs, or LOST.
 
-    namespace: the namespace of the job. job: a job name, or `namespace/name`. state: a state of runs, or LOST.
-    since_us, until_us: a range of the run's newest event (us, UTC); the end is excluded.
+    since_us, until_us: range of the newest event; the end is excluded.
     """
 
     namespace: str | None
@@ -52,7 +51,7 @@ class RunFilter(NamedTuple):
 
 
 class ListedRun(NamedTuple):
-    """A run in a list. time_us: the time of its newest event. Times are in microseconds, UTC."""
+    """A run in a list. time_us: time of its newest event. Times are in microseconds, UTC."""
 
     key: str
     job: Name
@@ -63,14 +62,11 @@ class ListedRun(NamedTuple):
     time_us: int
 
 
-def listed_runs(live: LiveGraph, run_filter: RunFilter, page: ListPage, now_us: int) -> ResultPage[ListedRun]:
-    """Return a page of runs. Raises WrongQuestion if the sort order or the cursor is invalid.
-
-    now_us: the current time, which decides which runs are lost.
-    """
+def listed_runs(live: LiveGraph, wanted: RunFilter, page: ListPage, now_us: int) -> ResultPage[ListedRun]:
+    """Return a page of runs. Raises WrongQuestion if the sort order or the cursor is invalid."""
     order = _ORDER.page_order(page)
     live.sql.create_function("folded", 1, str.casefold, deterministic=True)
-    where, values = _sql_conditions(run_filter, page.folded_text, now_us)
+    where, values = _conditions(wanted, page.folded, now_us)
     total = live.sql.execute(f"SELECT count(*) FROM runs r WHERE {where}", values).fetchone()[0]
     direction, beyond = ("DESC", "<") if order.descending else ("ASC", ">")
     if order.after is not None:
@@ -87,12 +83,12 @@ def listed_runs(live: LiveGraph, run_filter: RunFilter, page: ListPage, now_us: 
     return ResultPage(found, total, _ORDER.cursor(order, shown[-1][:2]) if len(rows) > len(shown) > 0 else None)
 
 
-def _sql_conditions(run_filter: RunFilter, text: str, now_us: int) -> tuple[str, list[Any]]:
+def _conditions(wanted: RunFilter, text: str, now_us: int) -> tuple[str, list[Any]]:
     of_job = [
         (condition, value)
         for condition, value in (
-            ("n.namespace = ?", run_filter.namespace),
-            ("? IN (n.name, n.namespace || '/' || n.name)", run_filter.job),
+            ("n.namespace = ?", wanted.namespace),
+            ("? IN (n.name, n.namespace || '/' || n.name)", wanted.job),
         )
         if value
     ]
@@ -104,11 +100,11 @@ def _sql_conditions(run_filter: RunFilter, text: str, now_us: int) -> tuple[str,
         named = " AND ".join(each for each, _ in of_job)
         sent = _SENT_JOB_CONDITION.format(named)
         found.append((f"({_JOB_CONDITION.format('IN', named)} OR {sent})", [value for _, value in of_job] * 2))
-    if run_filter.state:
+    if wanted.state:
         lost = lost_sql("r.time_us", "?", table="r")
-        found.append((lost, [now_us]) if run_filter.state == LOST else ("r.state = ?", [run_filter.state]))
-    found += [("r.time_us >= ?", [run_filter.since_us])] if run_filter.since_us is not None else []
-    found += [("r.time_us < ?", [run_filter.until_us])] if run_filter.until_us is not None else []
+        found.append((lost, [now_us]) if wanted.state == LOST else ("r.state = ?", [wanted.state]))
+    found += [("r.time_us >= ?", [wanted.since_us])] if wanted.since_us is not None else []
+    found += [("r.time_us < ?", [wanted.until_us])] if wanted.until_us is not None else []
     found += [(_CONTAINS_TEXT, [text] * 3)] if text else []
     return " AND ".join(each for each, _ in found), [value for _, values in found for value in values]
 
@@ -122,8 +118,8 @@ _NEWEST = f"ORDER BY time_us DESC LIMIT {_SHOWN}"
 _LOST = lost_sql("time_us", "?")
 
 
-class FailedRun(NamedTuple):
-    """A failed, aborted or lost run. job: the display name. Times are in microseconds, UTC."""
+class RunState(NamedTuple):
+    """A failed or lost run. job: its display name. Times are in microseconds, UTC."""
 
     run: str
     job: Name
@@ -133,11 +129,8 @@ class FailedRun(NamedTuple):
     time_us: int
 
 
-def state_counts_by_bucket(live: LiveGraph, since_us: int, bucket_us: int, until_us: int) -> list[tuple[str, int, int]]:
-    """Return (state, bucket number, number of runs). A run belongs to the bucket of its newest event.
-
-    since_us: the start of bucket 0 (us). bucket_us: the length of a bucket. until_us: the end, which is excluded.
-    """
+def states_in_time(live: LiveGraph, since_us: int, bucket_us: int, until_us: int) -> list[tuple[str, int, int]]:
+    """Count runs as (state, bucket, count). A run belongs to the bucket in which it ended or sent its newest event."""
     return live.sql.execute(
         "SELECT state, (time_us - ?1) / ?2, count(*) FROM runs "
         "WHERE kind = 'RUN' AND time_us >= ?1 AND time_us < ?3 GROUP BY 1, 2",
@@ -145,18 +138,18 @@ def state_counts_by_bucket(live: LiveGraph, since_us: int, bucket_us: int, until
     ).fetchall()
 
 
-def failed_runs(live: LiveGraph, since_us: int, until_us: int) -> list[FailedRun]:
-    """Return the newest failed or aborted runs with times in [since, until) (us, UTC), at most 20, newest first."""
+def failed_runs(live: LiveGraph, since_us: int, until_us: int) -> list[RunState]:
+    """Return the newest failed or aborted runs in a time range."""
     query = f"{_RUNS} time_us >= ? AND time_us < ? AND state IN ('FAIL', 'ABORT') {_NEWEST}"
-    return _query_failed_runs(live, query, since_us, until_us)
+    return _runs(live, query, since_us, until_us)
 
 
-def lost_runs(live: LiveGraph, now_us: int) -> tuple[list[FailedRun], int]:
-    """Return (the newest lost runs (rule 1.9), at most 20, number of all lost runs)."""
+def lost_runs(live: LiveGraph, now_us: int) -> tuple[list[RunState], int]:
+    """Return the newest lost runs (rule 1.9) and the number of all lost runs."""
     total = live.sql.execute(f"SELECT count(*) FROM runs WHERE kind = 'RUN' AND {_LOST}", (now_us,)).fetchone()[0]
-    return _query_failed_runs(live, f"{_RUNS} {_LOST} {_NEWEST}", now_us), total
+    return _runs(live, f"{_RUNS} {_LOST} {_NEWEST}", now_us), total
 
 
-def _query_failed_runs(live: LiveGraph, query: str, *values: int) -> list[FailedRun]:
+def _runs(live: LiveGraph, query: str, *values: int) -> list[RunState]:
     rows = live.sql.execute(query, values)
-    return [FailedRun(run, job_key(live.names.name(job), None), *more) for run, job, *more in rows]
+    return [RunState(run, job_key(live.names.name(job), None), *more) for run, job, *more in rows]

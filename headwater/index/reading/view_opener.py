@@ -1,4 +1,4 @@
-"""Opens the lineage for a question: the current lineage, all lineage ever observed, or the lineage at a past time."""
+"""Opens the lineage for a question: the current one, all lineage ever observed, or that at a time in the past."""
 
 import threading
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from headwater.common.errors import IndexUnreadable
 from headwater.common.garbage_collection import gc_paused
-from headwater.index.home import IndexHome, PublishedFile
+from headwater.index.home import IndexHome, Published
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.database import open_for_reading
@@ -17,22 +17,22 @@ from headwater.index.stored.events import RunFactsTable
 from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.progress import read_progress
 from headwater.index.stored.schemas import SqliteContents
-from headwater.lineage.edges.output_lineage import EDGE_ORIGINS
+from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.edges.origins import ORIGINS
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name, Step
-from headwater.lineage.names.generations import MAX_TIME_US
-from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_facts import without_sql
-from headwater.lineage.snapshots.as_of import AsOf, View
-from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.time.as_of import AsOf, View
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 
 
 class FairLock:
-    """A lock that a waiting thread gets before the thread that has just released the lock.
+    """A lock that goes to a waiting thread before the thread that has just released it.
 
-    If long work releases the lock after each piece, other threads can work between two pieces.
+    Long work in pieces thus lets waiting threads in between two pieces.
     """
 
     def __init__(self) -> None:
@@ -56,21 +56,18 @@ _MAX_PAST = 2
 
 
 class ActiveRules(NamedTuple):
-    """The user's rules, and the problems in their files.
-
-    is_indexed: the index that questions read was built with these name rules and the current code of the rules.
-    """
+    """The user's rules. indexed: the index that questions read was built with these name rules and this code."""
 
     rules: UserRules
     problems: list[str]
-    is_indexed: bool
+    indexed: bool
 
 
 class ViewOpener:
-    """Opens lineage for questions. Keeps the current graph and the lineage at two past times in memory.
+    """Opens lineage for questions. Keeps the current graph and two points in time in memory.
 
-    One question about now and one question about the past can run at the same time. Deriving the lineage at a past time
-    delays only other questions about the past.
+    One question about now and one about the past run at a time. Deriving a point in time delays only other questions
+    about the past.
     """
 
     def __init__(self, home: IndexHome, rules: RulesFiles):
@@ -78,16 +75,16 @@ class ViewOpener:
         self._rules_files = rules
         self._lock = FairLock()
         self._live: LiveGraph | None = None
-        self._opened: tuple[PublishedFile, str] | None = None
+        self._opened: tuple[Published, str] | None = None
         self._past_lock = threading.Lock()
-        self._past_snapshots: OrderedDict[tuple[object, ...], FactSnapshot] = OrderedDict()
+        self._past: OrderedDict[tuple[object, ...], SnapshotOfFacts] = OrderedDict()
 
-    def active_rules(self) -> ActiveRules:
+    def rules(self) -> ActiveRules:
         """Return the active rules and the problems in the user's files."""
         with self._lock:
-            rules = self._rules_files.current_rules()
+            rules = self._rules_files.current()
             return ActiveRules(
-                rules, self._rules_files.problems, self._home.is_published_file(self._home.index_path(rules.names))
+                rules, self._rules_files.problems, self._home.is_current(self._home.path_for(rules.names))
             )
 
     def close(self) -> None:
@@ -98,40 +95,37 @@ class ViewOpener:
             self._live = self._opened = None
 
     @contextmanager
-    def open_view(self, as_of: AsOf) -> Iterator[View]:
-        """Open the view for a question. The view does not change while it is open.
-
-        Raises LakeUnavailable if there is no index.
-        """
+    def look(self, as_of: AsOf) -> Iterator[View]:
+        """Open the view for a question. It does not change meanwhile. Raises LakeUnavailable if there is no index."""
         with gc_paused():
             if not as_of.is_derived:
                 with self._opened_index() as (live, rules):
-                    yield _make_view(live, rules, as_of)
+                    yield _view(live, rules, as_of)
             else:
                 with self._past_lock:
-                    snapshot, rules = self._past_snapshot(as_of)
-                    yield _make_view(snapshot, rules, as_of)
+                    past, rules = self._past_snapshot(as_of)
+                    yield _view(past, rules, as_of)
 
     @contextmanager
-    def open_view_and_index(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
-        """Open the view for a question together with the current index, for questions that also read facets."""
+    def catalog(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
+        """Open the view for a question together with the current index, which contains the descriptive facets."""
         if not as_of.is_derived:
             with gc_paused(), self._opened_index() as (live, rules):
-                yield _make_view(live, rules, as_of), live
+                yield _view(live, rules, as_of), live
         else:
-            with self.open_view(as_of) as view, self._opened_index() as (live, _):
+            with self.look(as_of) as view, self._opened_index() as (live, _):
                 yield view, live
 
-    def query_current_index(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
+    def now(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
         """Call a function with the current index, for questions that need more than lineage."""
         with self._opened_index() as (live, rules):
             return question(live, rules)
 
-    def resolution_steps(self, name: Name, at_us: int | None) -> list[Step]:
-        """Return the steps from a canonical name to the dataset that it means at a time. at_us: us, or None for now."""
+    def bindings(self, name: Name, at_us: int | None) -> list[Step]:
+        """Return the steps from a canonical name to the dataset that it means at a time (us), None for now."""
         with self._opened_index() as (live, _):
             naming = live.naming
-            time_us = MAX_TIME_US if at_us is None else at_us
+            time_us = EVER_US if at_us is None else at_us
             bound = naming.bound(name, time_us)
             found = naming.resolve(name, time_us).plain
             steps = [Step("binding", "the newest symlink facet up to this time", name, bound)] if bound != name else []
@@ -141,74 +135,72 @@ class ViewOpener:
     def _opened_index(self) -> Iterator[tuple[LiveGraph, UserRules]]:
         """Open the current index for one question at a time. Damage is reported to the index's writer."""
         with self._lock:
-            rules = self._rules_files.current_rules()
+            rules = self._rules_files.current()
             try:
                 live, published = self._live_graph(rules)
-                with self._home.index_errors(published):
+                with self._home.reading(published):
                     live.refresh()
                     yield live, rules
             except IndexUnreadable:
-                self._close_graph()
+                self._close()
                 raise
             finally:
                 if self._live is not None:
                     self._live.end_read()
 
-    def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, PublishedFile]:
+    def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
         wanted = (
-            self._home.published_file(),
+            self._home.current(),
             repr((rules.masking, rules.constants, rules.rewrites, rules.names.jobs.retired)),
         )
         if self._live is None or self._opened != wanted:
-            self._close_graph()
-            published, live = self._home.open_published(
-                lambda path: LiveGraph(path, partial(apply_masking_rules, rules), rules)
-            )
+            self._close()
+            published, live = self._home.open_current(lambda path: LiveGraph(path, partial(remasked, rules), rules))
             self._live, self._opened = live, (published, wanted[1])
             return live, published
         return self._live, wanted[0]
 
-    def _close_graph(self) -> None:
+    def _close(self) -> None:
         if self._live is not None:
             self._live.close()
         self._live, self._opened = None, None
 
-    def _past_snapshot(self, as_of: AsOf) -> tuple[FactSnapshot, UserRules]:
-        """Derive the lineage at a past time, unless it is cached. This takes about 50 us per event."""
+    def _past_snapshot(self, as_of: AsOf) -> tuple[SnapshotOfFacts, UserRules]:
+        """Derive the lineage at a time in the past, unless it is cached. Costs about 50 us per event."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
             removed_before_us = live.removed_before_us
-        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.includes_inferred)
-        found = self._past_snapshots.get(key)
+        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.infers)
+        found = self._past.get(key)
         if found is None:
-            published, sql = self._home.open_published(open_for_reading)
-            with closing(sql), self._home.index_errors(published):
-                facts = RunFactsTable(sql, RunNumbers(sql)).facts_until(
-                    MAX_TIME_US if as_of.as_of_us is None else as_of.as_of_us,
-                    MAX_TIME_US if as_of.known_at_us is None else as_of.known_at_us,
+            published, sql = self._home.open_current(open_for_reading)
+            with closing(sql), self._home.reading(published):
+                facts = RunFactsTable(sql, RunNumbers(sql)).until(
+                    EVER_US if as_of.as_of_us is None else as_of.as_of_us,
+                    EVER_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
-                facts = facts if as_of.includes_inferred else without_sql(facts)
-                found = self._past_snapshots[key] = FactSnapshot(
-                    facts, SqliteContents(sql), partial(apply_masking_rules, rules), rules, until_us=as_of.as_of_us
+                facts = facts if as_of.infers else without_sql(facts)
+                found = self._past[key] = SnapshotOfFacts(
+                    facts, SqliteContents(sql), partial(remasked, rules), rules, until_us=as_of.as_of_us
                 )
                 found.removed_before_us = removed_before_us
-            while len(self._past_snapshots) > _MAX_PAST:
-                self._past_snapshots.popitem(last=False)
-        self._past_snapshots.move_to_end(key)
+            while len(self._past) > _MAX_PAST:
+                self._past.popitem(last=False)
+        self._past.move_to_end(key)
         return found, rules
 
 
-def _make_view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
-    counted = _counted_edges(snapshot, as_of)
+def _view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
+    counted = _counted(snapshot, as_of)
     if as_of.seen_since_us is not None:
         counted = counted.without(snapshot.older_than(as_of.seen_since_us))
-    if as_of.origins != EDGE_ORIGINS:
-        counted = counted.without(as_of.excluded_edge_sets(snapshot))
+    if as_of.origins != ORIGINS:
+        counted = counted.without(as_of.other_origins(snapshot))
     return View(snapshot, counted, rules)
 
 
-def _counted_edges(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
+def _counted(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
     if as_of.every:
         return snapshot.counted().everything()
     window = as_of.window(snapshot)
-    return snapshot.counted_without_presumed(window) if as_of.newest else snapshot.counted_with_earlier(window)
+    return snapshot.counted_newest(window) if as_of.newest else snapshot.counted_since(window)

@@ -1,23 +1,23 @@
-"""When datasets were written and jobs ran. All queries use SQL indexes, so their cost is independent of the history."""
+"""When datasets were written and jobs ran. Queries use SQL indexes, so their cost does not grow with the history."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from headwater.events.error_facets import failure_reason
+from headwater.events.error_facets import failure_in
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import JOB, json_array, question_marks
+from headwater.index.stored.database import JOB, marks, one_value
 from headwater.index.stored.run_facets import recent_facets
 from headwater.index.stored.versions import run_datasets_from
-from headwater.lineage.edges.candidates import LINEAGE_WEIGHTS
+from headwater.lineage.edges.current_candidates import WEIGHTS
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.lost_runs import lost_sql
 
 SCAN_LIMIT = 60
-"""The maximum number of the newest writes of each job output, or of the newest runs of a job, that are read."""
+"""How many of the newest writes of each job of a dataset, or of the newest runs of a job, are read."""
 
 _MOST = 1_000
-"""The maximum number of datasets of a run, or of jobs of a dataset, that are read."""
+"""How many datasets of a run, or jobs of a dataset, are read."""
 
 _NEWEST = (
     "SELECT time_us, execution, run FROM candidates WHERE job_output = ? AND weight = ? AND time_us <= ? "
@@ -48,7 +48,7 @@ class NewestRun(NamedTuple):
     time_us: int
 
     @property
-    def has_failed(self) -> bool:
+    def failed(self) -> bool:
         """Return whether the run failed, was aborted or is lost."""
         return self.state in ("FAIL", "ABORT", "LOST")
 
@@ -63,56 +63,50 @@ class TimedWrite(NamedTuple):
 
 
 class WriteTimes:
-    """Times of writes and runs in one generation of the index. Jobs and runs are identified by their numbers."""
+    """Times in one generation of the index. Events ahead of `now_us` do not count yet."""
 
     def __init__(self, live: LiveGraph, now_us: int):
-        """Read from `live`, which must not be refreshed while this object is in use.
-
-        now_us: the current time (us, UTC). Runs and writes with later times do not count yet.
-        """
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._now = live, live.sql, now_us
 
-    def job_outputs_of(self, dataset: Name) -> list[tuple[int, int]]:
-        """Return (job output number, job key number) of the jobs that ever wrote a dataset, in any generation of it."""
+    def outputs(self, dataset: Name) -> list[tuple[int, int]]:
+        """Return the numbers (job output, job key) of the jobs that ever wrote a dataset, in any of its generations."""
         query = "SELECT id, job FROM job_outputs WHERE output = ? AND +layer = 'observed'"
         names = self._live.names
         return [
             row
             for each in names.generations(dataset)
-            for row in self._sql.execute(query, (names.find_number(each) or 0,))
+            for row in self._sql.execute(query, (names.known(each) or 0,))
         ]  # fmt: skip
 
-    def newest_writes(self, job_outputs: Sequence[tuple[int, int]]) -> list[TimedWrite]:
-        """Return the newest writes of a dataset, newest first. job_outputs: the result of `job_outputs_of`."""
+    def of_outputs(self, outputs: Sequence[tuple[int, int]]) -> list[TimedWrite]:
+        """Return the newest writes of a dataset, newest first. outputs: the result of `outputs`."""
         found = [
             TimedWrite(row[0], row[1], row[2], job)
-            for number, job in job_outputs
-            for weight in LINEAGE_WEIGHTS
+            for number, job in outputs
+            for weight in WEIGHTS
             for row in self._sql.execute(_NEWEST, (number, weight, self._now))
         ]
         return sorted(found, reverse=True)[:SCAN_LIMIT]
 
-    def last_write_us(self, job_outputs: Sequence[tuple[int, int]], until_us: int) -> int | None:
-        """Return when a dataset was last written up to a time (us), or None if it was not written until then."""
-        return max(self._query_times(_LAST, job_outputs, until_us), default=None)
+    def last(self, outputs: Sequence[tuple[int, int]], until_us: int) -> int | None:
+        """Return when a dataset was last written, up to a time (us), or None."""
+        return max(self._each(_LAST, outputs, until_us), default=None)
 
-    def first_write_us(self, job_outputs: Sequence[tuple[int, int]]) -> int | None:
-        """Return when a dataset was first written (us, UTC), or None if it was never written."""
-        return min(self._query_times(_FIRST, job_outputs), default=None)
+    def first(self, outputs: Sequence[tuple[int, int]]) -> int | None:
+        """Return when a dataset was first written (us), or None."""
+        return min(self._each(_FIRST, outputs), default=None)
 
-    def _query_times(self, query: str, job_outputs: Sequence[tuple[int, int]], *values: int) -> list[int]:
+    def _each(self, query: str, outputs: Sequence[tuple[int, int]], *more: int) -> list[int]:
         rows = (
-            self._sql.execute(query, (number, weight, *values)).fetchone()
-            for number, _ in job_outputs
-            for weight in LINEAGE_WEIGHTS
+            self._sql.execute(query, (number, weight, *more)).fetchone() for number, _ in outputs for weight in WEIGHTS
         )
         return [time_us for (time_us,) in rows if time_us is not None]
 
-    def newest_completed_runs(self, job: int, until_us: int | None = None, limit: int = SCAN_LIMIT) -> list[TimedWrite]:
+    def completed(self, job: int, until_us: int | None = None, limit: int = SCAN_LIMIT) -> list[TimedWrite]:
         """Return a job's newest runs with a completed attempt, newest first.
 
-        until_us: the latest time of a run (us), None for now. limit: the maximum number of runs that are read. Runs
-        that did not complete count as well.
+        until_us: the latest time of a run (us), None for now. limit: how many runs are read at most.
         """
         until = self._now if until_us is None else until_us
         rows = self._sql.execute(_RUNS, (job, until, limit))
@@ -123,7 +117,7 @@ class WriteTimes:
         row = self._sql.execute("SELECT first_us FROM entities WHERE kind = ? AND name = ?", (JOB, job)).fetchone()
         return row[0] if row else None
 
-    def run_by_key(self, key: str) -> NewestRun | None:
+    def run(self, key: str) -> NewestRun | None:
         """Return a run by its key, or None if it is unknown."""
         row = self._sql.execute(
             f"{_STATE} WHERE run = (SELECT id FROM run_keys WHERE key = ?1) AND kind = 'RUN'", (key, self._now)
@@ -138,34 +132,34 @@ class WriteTimes:
         ).fetchone()
         return NewestRun(*row) if row else None
 
-    def job_key_numbers(self) -> list[int]:
+    def jobs(self) -> list[int]:
         """Return the key numbers of all jobs with runs."""
         return [key for (key,) in self._sql.execute("SELECT key FROM jobs WHERE state IS NOT NULL")]
 
-    def jobs_with_runs(self, keys: Collection[int]) -> set[int]:
-        """Return the numbers in `keys` of jobs that have runs. keys: numbers of job keys."""
+    def with_runs(self, keys: Collection[int]) -> set[int]:
+        """Filter job keys, by number, to jobs with runs."""
         query = "SELECT key FROM jobs WHERE state IS NOT NULL AND key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self._sql.execute(query, (json_array(keys),))}
+        return {key for (key,) in self._sql.execute(query, (one_value(keys),))}
 
     def next_run_us(self) -> int:
-        """Return the earliest time of a run after `now_us` (us), when this run begins to count, or MAX_TIME_US."""
+        """Return the earliest run time after `now_us`, at which that run begins to count; EVER_US if there is none."""
         found = self._sql.execute("SELECT min(time_us) FROM runs WHERE time_us > ?", (self._now,)).fetchone()[0]
-        return MAX_TIME_US if found is None else int(found)
+        return EVER_US if found is None else int(found)
 
-    def job_outputs_by_dataset(self) -> dict[int, list[tuple[int, int]]]:
-        """Return (job output number, job key number) of all writing jobs, by the number of the dataset generation."""
+    def all_outputs(self) -> dict[int, list[tuple[int, int]]]:
+        """Return the numbers (job output, job key) as in `outputs`, for all written datasets by generation number."""
         found: dict[int, list[tuple[int, int]]] = {}
         query = "SELECT output, id, job FROM job_outputs WHERE layer = 'observed' AND output <> 0"
         for output, number, job in self._sql.execute(query):
             found.setdefault(output, []).append((number, job))
         return found
 
-    def datasets_written_by_job(self, job: int) -> list[Name]:
+    def outputs_of_job(self, job: int) -> list[Name]:
         """Return the datasets that a job has ever written."""
         query = "SELECT DISTINCT output FROM job_outputs WHERE layer = 'observed' AND job = ? AND output <> 0"
         return [self._live.names.name(number) for (number,) in self._sql.execute(query, (job,))]
 
-    def datasets_written_by_run(self, run: int) -> set[Name]:
+    def outputs_of_run(self, run: int) -> set[Name]:
         """Return the datasets that a run, its children and the runs of its execution wrote."""
         rows = self._sql.execute(
             "SELECT DISTINCT g.output FROM candidates v JOIN job_outputs g ON g.id = v.job_output "
@@ -178,15 +172,15 @@ class WriteTimes:
         )
         return {self._live.names.name(number).plain for (number,) in rows}
 
-    def newest_attempts(self, dataset: Name) -> list[NewestRun]:
-        """Return the newest runs that have a dataset as output, in any state, newest first.
+    def attempts(self, dataset: Name) -> list[NewestRun]:
+        """Return the newest runs with a dataset as an output, in any state, newest first.
 
-        Reads at most 1,000 jobs, and at most `SCAN_LIMIT` runs of each job.
+        Reads at most `SCAN_LIMIT` runs of each of 1,000 jobs.
         """
-        known = (self._live.names.find_number(name) for name in self._live.naming.names_of(dataset))
+        known = (self._live.names.known(name) for name in self._live.naming.names_of(dataset))
         numbers = {number for number in known if number is not None}
         jobs = self._sql.execute(
-            f"SELECT DISTINCT job_key FROM uses WHERE name IN ({question_marks([*numbers])}) ORDER BY job_key LIMIT ?",
+            f"SELECT DISTINCT job_key FROM uses WHERE name IN ({marks([*numbers])}) ORDER BY job_key LIMIT ?",
             (*numbers, _MOST),
         ).fetchall()
         found = [
@@ -197,25 +191,22 @@ class WriteTimes:
         ]
         return sorted(found, key=lambda run: (-run.time_us, run.run))
 
-    def is_whole_rewrite(self, run: int, job_outputs: Sequence[tuple[int, int]]) -> bool:
-        """Return whether a run replaced all rows of a dataset. job_outputs: the result of `job_outputs_of`."""
+    def rewrites(self, run: int, outputs: Sequence[tuple[int, int]]) -> bool:
+        """Return whether a run replaced all rows of a dataset. outputs: the dataset's job outputs."""
         query = "SELECT rewrites FROM candidates WHERE run = ? AND job_output = ?"
-        rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in job_outputs)
+        rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in outputs)
         return any(row is not None and row[0] for row in rows)
 
-    def parents_and_executions(self, runs: Collection[int]) -> dict[int, list[int]]:
+    def parents(self, runs: Collection[int]) -> dict[int, list[int]]:
         """Return the numbers of each run's parent and execution, by run number."""
         query = "SELECT run, parent, execution FROM runs WHERE run IN (SELECT value FROM json_each(?))"
-        rows = self._sql.execute(query, (json_array(runs),))
+        rows = self._sql.execute(query, (one_value(runs),))
         return {run: [each for each in dict.fromkeys(above) if each not in (None, run)] for run, *above in rows}
 
-    def run_error(self, run: int) -> str | None:
-        """Return a run's error as one line, from the run's facets.
-
-        Returns None if they contain no error, or if the index no longer contains the facets of the run.
-        """
+    def error(self, run: int) -> str | None:
+        """Return a run's error as one line, from its facets. None if the index no longer has them."""
         key = self.run_key(run)
-        return failure_reason(recent_facets(self._sql, [key]).get(key, {}))
+        return failure_in(recent_facets(self._sql, [key]).get(key, {}))
 
     def run_key(self, run: int) -> str:
         """Return the key of a run by its number."""

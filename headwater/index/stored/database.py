@@ -14,13 +14,13 @@ from headwater.common.resources import close_on_error
 from headwater.common.storage_faults import explain
 from headwater.index.stored.integrity import SUFFIX, check_pages, is_damage, mark_wal_pages
 from headwater.index.stored.older_file import create_current_views
-from headwater.lineage.rules.rule_code import rule_code_hash
+from headwater.lineage.rules.rule_code import code_hash
 
 log = logging.getLogger(__name__)
 
 FORMAT = 19
 OLDEST = 5
-"""The oldest format that can be read. A file of an older format is used until one of the current format is built."""
+"""The oldest format that can be read. Such a file answers questions until a file of the current format is built."""
 
 T = TypeVar("T")
 
@@ -164,20 +164,19 @@ CREATE INDEX changes_made ON changes(generation);
 """
 
 DELETED_JOB, DELETED_NAMESPACE = "JOB", "NAMESPACE"
-"""Values of `detail` in table `changes` for the mark `deleted`, because a job and a dataset can have the same name."""
+"""Values of `detail` for the mark `deleted`. They are needed because a dataset can have the name of a job."""
 
 DATASET, JOB, COUNTED = 0, 1, 2
-"""Values of `kind` in tables. Datasets are stored by their names as sent, and jobs by their keys.
+"""Kinds of entities. Datasets have their names as sent, jobs their keys; in facet tables, jobs have display names.
 
-In the facet tables, jobs are stored by their display names. Only these tables use COUNTED: the input facets of a
-dataset, that is, what a run counted in a dataset that it read.
+The facet tables also use COUNTED: input facets, that is, what a run counted in a dataset that it read.
 """
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """Open the index for its only writer. A file that is missing, damaged or of another format is created anew.
+    """Open the index for its only writer. A missing or damaged file is created from scratch.
 
-    Raises LakeUnavailable if the file cannot be opened, WrongSetting if this SQLite has no full-text search.
+    This also replaces a file of another format. Raises LakeUnavailable, or WrongSetting if SQLite cannot search.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -191,11 +190,11 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         if not is_damage(error):
             raise LakeUnavailable(f"Cannot open the index {path}: {explain(error, 'data')}") from error
         log.warning("The index file %s is damaged (%s). It is rebuilt from the lake.", path.name, error)
-    delete_index_files(path)
+    remove(path)
     try:
         with close_on_error(_connect(path)) as connection:
             connection.executescript(
-                f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={rules_code_id()};PRAGMA user_version={FORMAT};COMMIT;"
+                f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={code_of_rules()};PRAGMA user_version={FORMAT};COMMIT;"
             )
     except sqlite3.OperationalError as error:
         if not any(word in str(error) for word in ("fts5", "tokenizer")):
@@ -208,9 +207,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the index read-only while its writer may be running. A file of older rules or an older format also works.
+    """Open the index read-only while its writer may be running. A file of older rules also works.
 
-    Raises NotBuilt if there is no file that can be read, sqlite3.Error if the file is damaged.
+    Raises NotBuilt if there is no file that can be read.
     """
     try:
         connection = sqlite3.connect(
@@ -218,7 +217,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         )
         with close_on_error(connection):
             if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
-                if connection.execute("PRAGMA application_id").fetchone()[0] != rules_code_id():
+                if connection.execute("PRAGMA application_id").fetchone()[0] != code_of_rules():
                     create_current_views(connection, SCHEMA + CATALOG)
                 return connection
         connection.close()
@@ -229,10 +228,10 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def read_transaction(sql: sqlite3.Connection) -> Iterator[None]:
+def one_generation(sql: sqlite3.Connection) -> Iterator[None]:
     """Open a read transaction, so that all queries inside see the same generation of the index.
 
-    If the disk fails, SQLite itself ends the transaction.
+    If the disk fails, SQLite ends the transaction itself.
     """
     sql.execute("BEGIN")
     try:
@@ -242,15 +241,15 @@ def read_transaction(sql: sqlite3.Connection) -> Iterator[None]:
             sql.execute("COMMIT")
 
 
-def delete_index_files(path: Path) -> None:
+def remove(path: Path) -> None:
     """Delete an index file, its `-wal` and `-shm` files and its page checksums."""
     for suffix in ("", "-wal", "-shm", SUFFIX):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
-def rules_code_id() -> int:
+def code_of_rules() -> int:
     """Return the hash of the rules' code as the integer that an index file stores as its application id."""
-    return int(rule_code_hash()[:7], 16)
+    return int(code_hash()[:7], 16)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -263,16 +262,16 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def split_for_parameters(values: Sequence[T]) -> Iterator[Sequence[T]]:
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """Split values into chunks that are small enough for the parameters of one statement."""
     return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
 
 
-def question_marks(values: Sequence[object]) -> str:
+def marks(values: Sequence[object]) -> str:
     """Return as many comma-separated question marks as there are values, for an SQL `IN` list."""
     return ",".join("?" * len(values))
 
 
-def json_array(numbers: Iterable[int]) -> str:
-    """Return numbers as a JSON array for one SQL parameter. `json_each` yields the numbers in this order."""
+def one_value(numbers: Iterable[int]) -> str:
+    """Return numbers as one JSON parameter; `json_each` yields them in this order."""
     return msgspec.json.encode(list(numbers)).decode()

@@ -1,7 +1,7 @@
 """Table `edge_sets`: the distinct edge sets of each job output, by number. Equal edge sets share a number.
 
-A long list of inputs is stored once for all outputs of a run. Otherwise, a run with 1,000 inputs and 1,000 outputs
-would store a million names.
+Long lists of inputs are stored once for all outputs of a run: otherwise, a run of 1,000 inputs and 1,000 outputs would
+store a million names.
 """
 
 import hashlib
@@ -10,17 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from headwater.index.stored.database import question_marks, split_for_parameters
+from headwater.index.stored.database import chunks, marks
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.packing import Inputs, encode, pack_edges, pack_inputs, unpack_edges, unpack_inputs
-from headwater.lineage.edges.candidates import INFERRED_LINEAGE
-from headwater.lineage.edges.edge_sets import ReportedDatasets, reported_datasets
-from headwater.lineage.edges.output_lineage import OutputLineage, inputs_other_than_output
+from headwater.lineage.edges.current_candidates import INFERRED
+from headwater.lineage.edges.edge_sets import Reported
+from headwater.lineage.edges.run_edges import OutputLineage, others_read
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.bounded_cache import BoundedCache
+from headwater.lineage.runs.related_runs import reported
 
 _MIN_INPUTS = 16
-"""Fewer inputs are stored in the edge set itself, because this takes less space than a separate list."""
+"""The least number of inputs that are stored as a separate list. Shorter lists are smaller inside each edge set."""
 
 _IN_PLACE = (None, b"")
 
@@ -33,12 +34,12 @@ class InputLists:
         self._read: BoundedCache[int, Inputs] = BoundedCache()
         self._last: tuple[Inputs, int, bytes] | None = None
 
-    def store_inputs(self, lineage: OutputLineage) -> tuple[int | None, bytes]:
-        """Store the inputs of an edge set as a separate list. Return the number and the digest of the list.
+    def keep(self, lineage: OutputLineage) -> tuple[int | None, bytes]:
+        """Store the inputs of an edge set as a list, unless there are few. Return the list's number and digest.
 
-        If there are fewer than 16 inputs, stores nothing and returns (None, b""). The inputs then stay in the edge set.
+        Fewer than 16 inputs stay in the edge set; the result is then (None, b"").
         """
-        inputs = Inputs.from_lineage(lineage)
+        inputs = Inputs.of(lineage)
         if len(inputs.tables) + len(inputs.also_read) < _MIN_INPUTS:
             return _IN_PLACE
         if self._last is None or inputs != self._last[0]:
@@ -49,21 +50,21 @@ class InputLists:
             self._last = (inputs, int(self._sql.execute(query, (digest,)).fetchone()[0]), digest)
         return self._last[1:]
 
-    def unpack_edges_and_inputs(self, value: bytes, inputs: int | None) -> OutputLineage:
-        """Unpack an edge set of table `edges`. inputs: the number of its separate input list, or None without one."""
-        return unpack_edges(value, None if inputs is None else self._inputs_by_number(inputs))
+    def unpack(self, value: bytes, inputs: int | None) -> OutputLineage:
+        """Unpack an edge set of table `edges`. inputs: the number of its separate input list, if it has one."""
+        return unpack_edges(value, None if inputs is None else self._get(inputs))
 
-    def _inputs_by_number(self, number: int) -> Inputs:
-        """Return an input list by its number. Lists are cached, so that the outputs of a run share one object."""
+    def _get(self, number: int) -> Inputs:
+        """Return a list by its number. The list is cached, so the outputs of a run share one object."""
         found = self._read.get(number)
         if found is None:
             value = self._sql.execute("SELECT value FROM input_lists WHERE id = ?", (number,)).fetchone()[0]
             found = unpack_inputs(value)
-            self._read.put(number, found, sum(map(len, found)))
+            self._read.keep(number, found, sum(map(len, found)))
         return found
 
-    def delete_unused(self, numbers: Iterable[int]) -> None:
-        """Delete the input lists with these numbers, except those that an edge set still uses."""
+    def collect(self, numbers: Iterable[int]) -> None:
+        """Delete lists by number, unless an edge set still uses them."""
         self._last = None
         query = "DELETE FROM input_lists WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM edges WHERE inputs = ?1)"
         self._sql.executemany(query, [(number,) for number in numbers])
@@ -80,18 +81,14 @@ _RECOUNT = (
 
 _AT_ONCE = 1_000
 _RETAINED = 1_000
-"""The edges of a set are deleted this many generations after its last run, because readers may still use them."""
+"""How many generations the edges of a set stay after its last run is deleted, for readers that still use them."""
 
 _DELETED = -1
-"""The value of `runs` after the edges were deleted. The row stays for readers with the edge set in their graph."""
+"""The value of `runs` after deletion of the edges. The row stays for readers that still have the set in their graph."""
 
 
 class CountedEdgeSet(NamedTuple):
-    """Whether and how an edge set counts (see `lineage.edges.edge_sets.EdgeSet`).
-
-    live, latest, reading: 1 or 0 for `is_live`, `is_latest` and `is_live_across_generations`. explained, accounted: the
-    names in `explained_inputs` and `accounted_inputs`, encoded by `packing.encode`.
-    """
+    """Whether and how an edge set counts (see `EdgeSet` of the rules). Names are encoded by `packing.encode`."""
 
     live: int = 0
     latest: int = 0
@@ -101,7 +98,7 @@ class CountedEdgeSet(NamedTuple):
 
 
 class _Packed(NamedTuple):
-    """A packed edge set. inputs, inputs_digest: the number and digest of its separate input list, or None and b""."""
+    """A packed edge set. inputs, inputs_digest: number and digest of its input list if that is stored separately."""
 
     value: bytes
     inputs: int | None
@@ -125,60 +122,57 @@ class EdgeSetTable:
         self._lists = InputLists(connection)
         self._packed: tuple[OutputLineage | None, _Packed] = (None, _Packed(b"", None, b""))
 
-    def edge_set_number(self, job_output: int, lineage: OutputLineage) -> int:
-        """Return the number of a job output's edge set. A new edge set is stored and gets a number.
-
-        job_output: the number of the job output.
-        """
+    def number(self, job_output: int, lineage: OutputLineage) -> int:
+        """Return the number of an edge set. A new edge set is stored and gets a number."""
         digest = self._digest(lineage)
         found = self._numbers.get((job_output, digest))
         if found is None:
             key = (job_output, digest)
-            row = (*key, lineage.has_hidden_inputs or lineage.output is None)
+            row = (*key, lineage.asks or lineage.output is None)
             made = self._sql.execute("INSERT OR IGNORE INTO edge_sets(job_output, digest, asks) VALUES (?, ?, ?)", row)
             query = "SELECT number FROM edge_sets WHERE job_output = ? AND digest = ?"
             found = int(made.lastrowid or 0) if made.rowcount else int(self._sql.execute(query, key).fetchone()[0])
             self._numbers[key] = found
             packed = self._pack(lineage)
-            edges = (found, packed.value, packed.inputs, self._read_set_number(lineage))
+            edges = (found, packed.value, packed.inputs, self._read_set(lineage))
             self._sql.execute(
                 "INSERT OR IGNORE INTO edges(edge_set, value, inputs, read_set) VALUES (?, ?, ?, ?)", edges
             )
-            self._contents.put(found, lineage, len(lineage.edges))
+            self._contents.keep(found, lineage, len(lineage.edges))
         return found
 
-    def lineage_of_edge_set(self, number: int) -> OutputLineage:
+    def edges(self, number: int) -> OutputLineage:
         """Return an edge set by its number."""
         found = self._contents.get(number)
         if found is None:
             query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
-            lineage = self._lists.unpack_edges_and_inputs(*self._sql.execute(query, (number,)).fetchone())
-            found = self._contents.put(number, lineage, len(lineage.edges))
+            lineage = self._lists.unpack(*self._sql.execute(query, (number,)).fetchone())
+            found = self._contents.keep(number, lineage, len(lineage.edges))
         return found
 
-    def counted_edge_sets(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
-        """Return how edge sets counted at the last `flush`, by the number of the job output and of the edge set.
+    def counted(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
+        """Return how the edge sets of some job outputs counted at the last `flush`, by job output and edge set number.
 
-        Edge sets are left out if they did not count and other runs cannot explain them.
+        Edge sets that neither counted nor can be explained by other runs are left out.
         """
         query = (
             "SELECT job_output, number, live, latest, reading, explained, accounted FROM edge_sets "
             "WHERE job_output IN ({}) AND (live OR latest OR reading OR asks)"
         )
         found: dict[int, dict[int, CountedEdgeSet]] = {}
-        for some in split_for_parameters(job_outputs):
-            for job_output, number, *counted in self._sql.execute(query.format(question_marks(some)), some):
+        for some in chunks(job_outputs):
+            for job_output, number, *counted in self._sql.execute(query.format(marks(some)), some):
                 found.setdefault(job_output, {})[number] = CountedEdgeSet(*counted)
         return found
 
-    def set_counted(self, number: int, counted: CountedEdgeSet) -> None:
+    def count(self, number: int, counted: CountedEdgeSet) -> None:
         """Record how an edge set counts from now on. `flush` writes it."""
         self._counts.append((*counted, number))
 
     def flush(self, generation: int) -> None:
-        """Write what `set_counted` recorded, with the number of the index's new generation.
+        """Write the recorded counts with the number of a generation.
 
-        If the runs of an edge set changed, it gets the new generation as well, so that readers reload it.
+        Edge sets whose runs changed get the new generation too, so that readers reload them.
         """
         self._sql.executemany(
             "UPDATE edge_sets SET live = ?, latest = ?, reading = ?, explained = ?, accounted = ?, "
@@ -190,18 +184,18 @@ class EdgeSetTable:
         self._sql.executemany(again, [(number,) for number in self._changed])
         self._changed.clear()
 
-    def add_run_times(self, times: Mapping[int, Sequence[int]]) -> None:
+    def add_runs(self, times: Mapping[int, Sequence[int]]) -> None:
         """Add runs that report these edge sets, given the times of the runs (us) by edge set number."""
         self._changed.update(times)
         self._sql.executemany(_ADD, [(len(at), min(at), max(at), number) for number, at in times.items()])
 
-    def recount_runs(self, numbers: Iterable[int]) -> None:
+    def recount(self, numbers: Iterable[int]) -> None:
         """Recount the runs of edge sets from table `candidates`, because some runs now report another edge set."""
         numbers = list(numbers)
         self._changed.update(numbers)
         self._sql.executemany(_RECOUNT, [(number,) for number in numbers])
 
-    def delete_unreported(self, generation: int) -> None:
+    def collect(self, generation: int) -> None:
         """Delete the edges of sets that no run has reported for the last 1,000 generations."""
         query = (
             "SELECT number FROM edge_sets WHERE runs = 0 AND generation < ? AND NOT (live OR latest OR reading) LIMIT ?"
@@ -209,39 +203,39 @@ class EdgeSetTable:
         unreported = [row[0] for row in self._sql.execute(query, (generation - _RETAINED, _AT_ONCE)).fetchall()]
         lists = set[int]()
         for number in unreported:
-            lineage = self.lineage_of_edge_set(number)
+            lineage = self.edges(number)
             query = "SELECT read_set, inputs FROM edges WHERE edge_set = ?"
             read, inputs = self._sql.execute(query, (number,)).fetchone()
             lists.update(() if inputs is None else (inputs,))
             self._sql.execute("DELETE FROM edges WHERE edge_set = ?", (number,))
             if not self._sql.execute("SELECT 1 FROM edges WHERE read_set = ?", (read,)).fetchone():
-                deleted = [(name, read) for name in self._read_dataset_names(lineage)]
+                deleted = [(name, read) for name in self._read_names(lineage)]
                 self._sql.executemany("DELETE FROM reads WHERE name = ? AND read_set = ?", deleted)
                 self._sql.execute("DELETE FROM read_sets WHERE id = ?", (read,))
             self._sql.execute(f"UPDATE edge_sets SET runs = {_DELETED} WHERE number = ?", (number,))
         if unreported:
-            self._lists.delete_unused(lists)
+            self._lists.collect(lists)
             self._packed = (None, self._packed[1])
             self._numbers.clear()
             self._read_sets.clear()
             self._last_read = ((), (), 0)
 
-    def _read_set_number(self, lineage: OutputLineage) -> int:
+    def _read_set(self, lineage: OutputLineage) -> int:
         """Return the number of the set of datasets that an edge set reads.
 
-        The outputs of one run, and the runs of many jobs, usually share one set.
+        The outputs of one run usually share it, and so do the runs of many jobs.
         """
-        inputs = (lineage.source_datasets, lineage.other_inputs)
-        own = lineage.output.plain if lineage.output is not None and not lineage.attempt_state else None
+        inputs = (lineage.tables, lineage.also_read)
+        own = lineage.output.plain if lineage.output is not None and not lineage.attempt else None
         if own is not None and own not in self._last_names and inputs == self._last_read[:2]:
             return self._last_read[2]
-        number = self._store_read_set(self._read_dataset_names(lineage))
+        number = self._number_of_reads(self._read_names(lineage))
         every = {name.plain for name in chain(*inputs)}
         if own is not None and own not in every:
             self._last_read, self._last_names = (*inputs, number), every
         return number
 
-    def _store_read_set(self, names: Sequence[int]) -> int:
+    def _number_of_reads(self, names: Sequence[int]) -> int:
         key = tuple(names)
         found = self._read_sets.get(key)
         if found is None:
@@ -249,26 +243,26 @@ class EdgeSetTable:
             self._sql.execute("INSERT OR IGNORE INTO read_sets(digest) VALUES (?)", (digest,))
             found = int(self._sql.execute("SELECT id FROM read_sets WHERE digest = ?", (digest,)).fetchone()[0])
             self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", [(name, found) for name in names])
-            self._read_sets.put(key, found, len(names))
+            self._read_sets.keep(key, found, len(names))
         return found
 
-    def _read_dataset_names(self, lineage: OutputLineage) -> list[int]:
-        return sorted(self._names.number(name) for name in {name.plain for name in inputs_other_than_output(lineage)})
+    def _read_names(self, lineage: OutputLineage) -> list[int]:
+        return sorted(self._names.number(name) for name in {name.plain for name in others_read(lineage)})
 
     def _digest(self, lineage: OutputLineage) -> bytes:
-        """Return the digest of an edge set. It is cached by object, because callers pass the same object repeatedly."""
+        """Return the digest of an edge set. It is cached by object, because callers pass the same objects again."""
         known = self._digests.get(id(lineage))
         if known is None or known[0] is not lineage:
             packed = self._pack(lineage)
             digest = hashlib.sha256(packed.value + packed.inputs_digest).digest()[:16]
-            known = self._digests.put(id(lineage), (lineage, digest), len(lineage.edges))
+            known = self._digests.keep(id(lineage), (lineage, digest), len(lineage.edges))
         return known[1]
 
     def _pack(self, lineage: OutputLineage) -> _Packed:
         """Pack an edge set. The last result is cached, because the digest and the insert both need it."""
         if self._packed[0] is not lineage:
-            number, digest = self._lists.store_inputs(lineage)
-            value = pack_edges(lineage, Inputs.from_lineage(lineage) if number is None else Inputs())
+            number, digest = self._lists.keep(lineage)
+            value = pack_edges(lineage, Inputs.of(lineage) if number is None else Inputs())
             self._packed = (lineage, _Packed(value, number, digest))
         return self._packed[1]
 
@@ -283,32 +277,29 @@ _BESIDE = "SELECT DISTINCT edge_set FROM candidates WHERE execution = ? AND weig
 
 
 class SqliteRelatedRuns:
-    """The `RelatedRuns` of an index file. What an edge set reports is cached, because edge sets never change."""
+    """The `RelatedRuns` of an index file. It caches the reports, because edge sets never change."""
 
     def __init__(self, connection: sqlite3.Connection, edge_sets: EdgeSetTable):
         self._sql = connection
         self._edge_sets = edge_sets
-        self._reports: BoundedCache[int, ReportedDatasets] = BoundedCache()
+        self._reports: BoundedCache[int, Reported] = BoundedCache()
 
-    def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
-        """Return what the runs below a run report. run_key: the number of the run."""
-        return self._merge_reports(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED_LINEAGE)))
+    def below(self, run_key: str) -> Reported:
+        """Return the reports of the runs below a run. run_key: the number of the run."""
+        return self._merged(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED)))
 
-    def reports_of_execution(self, execution: str) -> ReportedDatasets:
-        """Return what the runs of an execution report. execution: the number of the execution."""
-        return self._merge_reports(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED_LINEAGE)))
+    def beside(self, execution: str) -> Reported:
+        """Return the reports of the runs of an execution. execution: its number."""
+        return self._merged(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED)))
 
-    def _merge_reports(self, numbers: Iterable[int]) -> ReportedDatasets:
-        found = [self._report_of_edge_set(number) for number in list(numbers)]
+    def _merged(self, numbers: Iterable[int]) -> Reported:
+        found = [self._report(number) for number in list(numbers)]
         empty: frozenset[Name] = frozenset()
-        return ReportedDatasets(
-            empty.union(*(each.covered_sources for each in found)),
-            empty.union(*(each.outputs_with_lineage for each in found)),
-        )
+        return Reported(empty.union(*(each.covered for each in found)), empty.union(*(each.carried for each in found)))
 
-    def _report_of_edge_set(self, number: int) -> ReportedDatasets:
+    def _report(self, number: int) -> Reported:
         found = self._reports.get(number)
         if found is None:
-            report = reported_datasets([self._edge_sets.lineage_of_edge_set(number)])
-            found = self._reports.put(number, report, len(report.covered_sources))
+            report = reported([self._edge_sets.edges(number)])
+            found = self._reports.keep(number, report, len(report.covered))
         return found

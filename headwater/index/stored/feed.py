@@ -1,6 +1,6 @@
-"""Table `feed`: recent changes of run states, edge sets that began or ceased to count, and rejected records.
+"""Table `feed`: recent changes, that is, run states, edge sets that began or ceased to count, and rejections.
 
-The table has a bounded number of rows. Its rows are committed in the same transaction as the batch that they describe.
+It has a bounded number of rows, which `live` reads. Its rows are committed with the batch that they describe.
 """
 
 import sqlite3
@@ -12,29 +12,29 @@ from headwater.index.stored.packing import encode
 
 MAX_ROWS = 10_000
 BATCH_MAX = 2_000
-"""A batch adds at most this many entries, its newest. After a rebuild, the feed thus contains only the last changes."""
+"""The most entries that one batch adds, its newest. After a rebuild, the feed thus contains only the end."""
 
 
-class RecentChangesTable:
-    """Collects feed entries and writes them in `write_batch`. The caller manages the transaction."""
+class FeedTable:
+    """Collects feed entries and writes them in `write`. The caller manages the transaction."""
 
     def __init__(self, connection: sqlite3.Connection):
         self._sql = connection
         self._entries: deque[tuple[str, int, object]] = deque(maxlen=BATCH_MAX)
 
-    def add_run_state(self, run: str, state: str) -> None:
+    def run_state(self, run: str, state: str) -> None:
         """Record a new state of a run."""
         self._entries.append(("run", 0, (run, state)))
 
-    def add_edge_set_change(self, edge_set: int, *, counts_now: bool) -> None:
-        """Record that an edge set begins to count as live, or ceases to count. edge_set: its number."""
-        self._entries.append(("edges", edge_set, counts_now))
+    def counts(self, edge_set: int, *, live: bool) -> None:
+        """Record that an edge set begins to count (live) or ceases to count."""
+        self._entries.append(("edges", edge_set, live))
 
-    def add_rejections(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Record rejected events. rows: oldest first."""
+    def rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Record rejected events, oldest first."""
         self._entries += (("rejected", 0, row) for row in rows)
 
-    def write_batch(self, generation: int) -> None:
+    def write(self, generation: int) -> None:
         """Write the recorded entries as one batch and delete the oldest rows."""
         if self._entries:
             rows = [(generation, kind, number, encode(value)) for kind, number, value in self._entries]

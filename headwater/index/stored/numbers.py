@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from headwater.index.stored.database import question_marks, split_for_parameters
-from headwater.lineage.edges.candidates import CANDIDATE_ORDER
+from headwater.index.stored.database import chunks, marks
+from headwater.lineage.edges.current_candidates import CANDIDATE_ORDER
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import newest_first_sql
+from headwater.lineage.runs.newest_first import newest_first
 
 
 class NameNumbers:
@@ -30,12 +30,12 @@ class NameNumbers:
             self._newest = max(self._newest, number)
             self._add(Name(*parts), number)
 
-    def begin_batch(self) -> None:
-        """Begin a batch. `is_new_in_batch` is true only for names that are stored from now on."""
+    def begin(self) -> None:
+        """Begin a batch. Names that are known now are not new in it."""
         self._before = self._last
 
-    def is_new_in_batch(self, number: int) -> bool:
-        """Return whether the current batch was the first to use the name with this number."""
+    def is_new(self, number: int) -> bool:
+        """Return whether the current batch was the first to use a name."""
         return number > self._before
 
     def number(self, name: Name) -> int:
@@ -57,7 +57,7 @@ class NameNumbers:
         self._names[number] = name
         self._generations.setdefault(name.plain, []).append(name)
 
-    def find_number(self, name: Name) -> int | None:
+    def known(self, name: Name) -> int | None:
         """Return the number of a name, or None if it is not stored."""
         return self._numbers.get(name)
 
@@ -69,21 +69,21 @@ class NameNumbers:
 _KEEP = 100_000
 
 TIE = "coalesce(v.tie, k.key)"
-"""SQL that orders candidates with the same time. `v` is the candidate, `k` the row of its run in `run_keys`."""
+"""SQL that orders candidates of one instant. `v` is the candidate, `k` the key of its run."""
 
-NEWEST_CANDIDATE = newest_first_sql(
+NEWEST_CANDIDATE = newest_first(
     {**{name: f"v.{name}" for name in CANDIDATE_ORDER}, "tie": TIE}[name] for name in CANDIDATE_ORDER
 )
-"""ORDER BY for candidates `v` with run keys `k`, newest first: by period, then by time."""
+"""ORDER BY for candidates `v` with run keys `k`, newest first. The period comes before the time."""
 
-NEWEST_WRITE = newest_first_sql(("v.time_us", TIE))
-"""ORDER BY for candidates `v` with run keys `k`, newest first: only by time."""
+NEWEST_WRITE = newest_first(("v.time_us", TIE))
+"""The same, but only by time."""
 
 
 class RunNumbers(dict[str, int]):
-    """The numbers of runs by run key. A new key gets a number when it is looked up with `[]`.
+    """Run keys → numbers. A new key gets a number on access.
 
-    In files before format 8, the key itself is the number.
+    Before format 8, the key itself is the number.
     """
 
     def __init__(self, connection: sqlite3.Connection):
@@ -93,41 +93,41 @@ class RunNumbers(dict[str, int]):
         self._next = 0
         self._first_new = 0
 
-    def begin_batch(self) -> None:
-        """Begin a batch. `is_new_in_batch` is true for runs that get a number from now on."""
-        self._first_new = self._first_unused()
+    def begin(self) -> None:
+        """Begin a batch. Runs that get a number from now on are new in it."""
+        self._first_new = self._first()
 
-    def is_new_in_batch(self, number: int) -> bool:
-        """Return whether the run with this number got it in the current batch."""
+    def is_new(self, number: int) -> bool:
+        """Return whether a number was assigned in this batch."""
         return number >= self._first_new
 
-    def assign_all(self, keys: Iterable[str | None]) -> None:
-        """Look up the numbers of all these keys, and assign numbers to new keys, with few SQL statements."""
+    def take(self, keys: Iterable[str | None]) -> None:
+        """Assign numbers to all these keys at once."""
         if len(self) > _KEEP:
             self.clear()
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self]
-        self.update(self.known_numbers(new))
-        rows = list(enumerate((key for key in new if key not in self), self._first_unused()))
+        self.update(self.known(new))
+        rows = list(enumerate((key for key in new if key not in self), self._first()))
         self._sql.executemany("INSERT INTO run_keys VALUES (?, ?)", rows)
         self.update((key, number) for number, key in rows)
         self._next += len(rows)
 
     def __missing__(self, key: str) -> int:
-        self.assign_all([key])
+        self.take([key])
         return self[key]
 
-    def known_numbers(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of run keys, by key. Keys without a number are left out."""
+    def known(self, keys: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of keys, without the keys that have none."""
         found: dict[str, int] = {}
-        for some in split_for_parameters(keys):
-            found.update(self._sql.execute(f"SELECT key, id FROM run_keys WHERE key IN ({question_marks(some)})", some))
+        for some in chunks(keys):
+            found.update(self._sql.execute(f"SELECT key, id FROM run_keys WHERE key IN ({marks(some)})", some))
         return found
 
-    def key_of_number(self, number: int) -> str:
+    def key(self, number: int) -> str:
         """Return the run key for a number."""
         return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (number,)).fetchone()[0])
 
-    def _first_unused(self) -> int:
-        if not self._next:  # read only once: numbers of a batch that was rolled back stay unused
+    def _first(self) -> int:
+        if not self._next:  # a batch that was rolled back leaves a gap
             self._next = int(self._sql.execute("SELECT coalesce(max(id), 0) + 1 FROM run_keys").fetchone()[0])
         return self._next

@@ -1,14 +1,14 @@
-"""Reads an index file of older rules as if it had the current tables, until a file of the current rules is built."""
+"""Read a file of older rules as if it had the current tables. It answers questions until its successor is built."""
 
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from functools import cache
 
-from headwater.lineage.edges.schema_history import COMPLETE_LIST
+from headwater.lineage.edges.complete_lists import COMPLETE
 
 Column = tuple[str, str]
-"""(column name, SQL of the column's default)."""
+"""A column name and the SQL of its default."""
 
 _NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
@@ -19,7 +19,7 @@ OF_OLDER = {
     ("candidates", "period_us"): "time_us",
     ("candidates", "started_us"): "time_us",
     ("candidates", "last_us"): "time_us",
-    ("schema_mentions", "authority"): str(COMPLETE_LIST),  # older rules took each list for complete
+    ("schema_mentions", "authority"): str(COMPLETE),  # older rules took each list for complete
     ("bindings", "id"): "row_number() OVER (ORDER BY time_us)",
     ("edges", "read_set"): "edge_set",
     ("jobs", "newest"): (
@@ -27,7 +27,7 @@ OF_OLDER = {
     ),
     ("reads", "read_set"): "edge_set",
 }
-"""(table, column) → the SQL expression that replaces the column if an older file lacks it."""
+"""(table, column) → SQL expression that replaces the column in an older file."""
 
 RENAMED_TABLES = {
     "candidates": "votes",
@@ -47,7 +47,7 @@ RENAMED_TABLES = {
     "search_words": "words",
     "search_weights": "weights",
 }
-"""Current table name → the name of the table before format 19."""
+"""Table → its name before format 19."""
 
 RENAMED_COLUMNS = {
     ("candidates", "job_output"): ("grp",),
@@ -61,39 +61,35 @@ RENAMED_COLUMNS = {
     ("jobs", "is_parent"): ("named",),
     ("datasets", "shown_schema"): ("shown",),
 }
-"""(table, column) → the older names of the column, newest first."""
+"""(table, column) → its older names, newest first."""
 
 TABLES_OF_OLDER = {"run_keys": ("runs", "SELECT run AS id, run AS key FROM main.runs")}
-"""Table → (the table that an older file has instead, the SELECT from this table).
-
-Before format 8, runs had no numbers.
-"""
+"""Table → the table that replaces it in an older file, and the SELECT. Before format 8, runs had no numbers."""
 
 
 def create_current_views(connection: sqlite3.Connection, schema: str) -> None:
-    """Create temporary views, so that queries of this connection can use the current tables and columns.
+    """Create temporary views that give this connection the current tables.
 
-    Missing columns have their defaults, and missing tables are empty. The file itself does not change. schema: the SQL
-    that creates the current tables.
+    Missing columns have their defaults, and missing tables are empty. The file itself does not change.
     """
-    for table, columns in _tables_of_schema(schema).items():
-        origin, stored = table, {name for name, _ in _table_columns(connection, table)}
+    for table, columns in _tables(schema).items():
+        origin, stored = table, {name for name, _ in _columns(connection, table)}
         if not stored and table in RENAMED_TABLES:
             origin = RENAMED_TABLES[table]
-            stored = {name for name, _ in _table_columns(connection, origin)}
+            stored = {name for name, _ in _columns(connection, origin)}
         if origin == table and stored >= {name for name, _ in columns}:
             continue
-        shown = ", ".join(_select_expression(table, column, stored) for column in columns)
+        shown = ", ".join(_shown(table, column, stored) for column in columns)
         if stored:
-            rows = f"SELECT {shown}{_rowid_expression(connection, origin)} FROM main.{origin}"
+            rows = f"SELECT {shown}{_rowid(connection, origin)} FROM main.{origin}"
         else:
             replaced, rows = TABLES_OF_OLDER.get(table, ("", ""))
-            if not replaced or not any(_table_columns(connection, replaced)):
+            if not replaced or not any(_columns(connection, replaced)):
                 rows = f"SELECT {shown}, 0 AS rowid WHERE false"
         connection.execute(f"CREATE TEMP VIEW {table} AS {rows}")
 
 
-def _select_expression(table: str, column: Column, stored: Collection[str]) -> str:
+def _shown(table: str, column: Column, stored: Collection[str]) -> str:
     """Return the SELECT expression for a current column. stored: the columns of the table in the file."""
     name, default = column
     if name in stored:
@@ -103,29 +99,26 @@ def _select_expression(table: str, column: Column, stored: Collection[str]) -> s
 
 
 @cache
-def _tables_of_schema(schema: str) -> dict[str, list[Column]]:
-    """Return the columns of the tables that a schema creates, by table. Virtual tables are left out."""
+def _tables(schema: str) -> dict[str, list[Column]]:
+    """Return the tables that a schema creates with their columns, without the internal tables of virtual ones."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(schema)
         virtual = [name for (name,) in made.execute(f"{_NAMES} AND sql LIKE 'CREATE VIRTUAL%'")]
         names = [name for (name,) in made.execute(f"{_NAMES} AND name NOT LIKE 'sqlite_%'")]
         return {
-            name: list(_table_columns(made, name))
+            name: list(_columns(made, name))
             for name in names
             if not any(name == each or name.startswith(f"{each}_") for each in virtual)
         }
 
 
-def _table_columns(connection: sqlite3.Connection, table: str) -> Iterator[Column]:
+def _columns(connection: sqlite3.Connection, table: str) -> Iterator[Column]:
     for _, name, _, _, default, _ in connection.execute(f"PRAGMA main.table_info({table})"):
         yield name, default or "NULL"
 
 
-def _rowid_expression(connection: sqlite3.Connection, table: str) -> str:
-    """Return the SELECT expression for row ids, because a view has row ids only if its SELECT names them.
-
-    Returns "" for a table without row ids.
-    """
+def _rowid(connection: sqlite3.Connection, table: str) -> str:
+    """Return the SELECT expression for row ids, which a view has only if it names them."""
     with suppress(sqlite3.OperationalError):  # a table WITHOUT ROWID
         connection.execute(f"SELECT rowid FROM main.{table} LIMIT 0")
         return ", rowid AS rowid"

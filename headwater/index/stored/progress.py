@@ -1,7 +1,7 @@
 """How far the index has processed bronze: its position, and the events that it set aside with the reason.
 
-The position is committed in the same transaction as the data that is derived from the events up to it. When the index
-is rebuilt, it tries to process the events again that were set aside.
+The position is committed in the same transaction as the data derived up to it. A rebuild tries events that were set
+aside again.
 """
 
 import sqlite3
@@ -22,16 +22,15 @@ def read_progress(sql: sqlite3.Connection) -> Progress:
 
 
 def newest_generation(sql: sqlite3.Connection) -> int:
-    """Return the newest generation of an index, or 0 if the index is empty."""
+    """Return the newest generation of an index, or 0 if it is empty."""
     newest = " UNION ".join(f"SELECT max(generation) AS newest FROM {table}" for table in GENERATIONS)
     return int(sql.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0)
 
 
-class SetAsideEvent(NamedTuple):
+class SetAside(NamedTuple):
     """An event that is stored in bronze but missing from all answers. Times are in microseconds, UTC.
 
-    at_us: when the event was set aside. reason: `too_slow`, `kills_index` or the class name of an error. message: the
-    error message.
+    reason: `too_slow`, `kills_index` or the name of an error.
     """
 
     sequence: int
@@ -42,17 +41,17 @@ class SetAsideEvent(NamedTuple):
     message: str
 
 
-def store_set_aside_events(sql: sqlite3.Connection, source: Source, events: Sequence[SetAsideEvent]) -> None:
+def store_set_aside(sql: sqlite3.Connection, source: Source, found: Sequence[SetAside]) -> None:
     """Store events that cannot be processed. Writes to the caller's transaction."""
-    rows = [(source.log, source.epoch, source.partition, *each) for each in events]
+    rows = [(source.log, source.epoch, source.partition, *each) for each in found]
     sql.executemany("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def set_aside_events_since(sql: sqlite3.Connection, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
-    """Return the events that were set aside and were received at or after a time (us, UTC), with their sources."""
+def set_aside_since(sql: sqlite3.Connection, since_us: int) -> list[tuple[Source, SetAside]]:
+    """Return the events that were received at or after a time (us), with their sources."""
     rows = sql.execute(
         "SELECT log, incarnation, part, sequence, event_id, received_us, at_us, reason, message FROM set_aside "
         "WHERE received_us >= ?",
         (since_us,),
     )
-    return [(Source(*row[:3]), SetAsideEvent(*row[3:])) for row in rows]
+    return [(Source(*row[:3]), SetAside(*row[3:])) for row in rows]

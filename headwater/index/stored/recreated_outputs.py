@@ -1,8 +1,8 @@
-"""Finds the job outputs that must be recounted for outputs that are re-created often, without reading each generation.
+"""Outputs that are re-created often: find where a job last wrote one without reading every generation.
 
-A table that is rebuilt every night has a job output for each job and night. A batch recounts the job outputs that
-changed, those in which their jobs last wrote, and those that have counted as current readers until now (rule 6). It
-also recounts the job outputs of statements, because other runs may explain them (rule 4). It skips all others.
+A table that is rebuilt every night has a job output for each job and night. Only these job outputs are counted again:
+those that changed, those in which their jobs last wrote, and those that have counted as current readers until now (rule
+6). Of the other job outputs of the table, only statements are added, because other runs may explain them (rule 4).
 """
 
 import sqlite3
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from headwater.index.stored.candidates import CandidateTable
-from headwater.index.stored.database import question_marks
+from headwater.index.stored.database import marks
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, TIE, NameNumbers
-from headwater.lineage.edges.candidates import LINEAGE_WEIGHTS, JobOutput
+from headwater.lineage.edges.current_candidates import WEIGHTS, JobOutput
 from headwater.lineage.names.dataset_name import Name
 
 _MAX = 100
@@ -23,23 +23,23 @@ _NEWEST = (
 )
 
 _Newest = tuple[int, int, str, int]
-"""(period (us), time (us), tie, job output number) of the newest candidate with some weight in a job output."""
+"""Period, time and tie of the newest candidate of a weight in a job output, and the number of the job output."""
 
 
-class _OutputGenerations:
-    """The job outputs of one job and one dataset, in all generations of the dataset.
+class _Generations:
+    """The job outputs of one job and one output in all its generations.
 
-    numbers: the numbers of the job outputs. reading: the numbers of the job outputs that count over all generations.
+    reading: those that count as current readers over all generations.
     """
 
     def __init__(self) -> None:
         self.numbers: set[int] = set()
         self.reading: set[int] = set()
-        self._newest: dict[int, list[_Newest]] = {weight: [] for weight in LINEAGE_WEIGHTS}
+        self._newest: dict[int, list[_Newest]] = {weight: [] for weight in WEIGHTS}
         self._known: dict[tuple[int, int], _Newest] = {}
 
     def set_newest(self, number: int, weight: int, newest: _Newest | None) -> None:
-        """Set the newest candidate with a weight in a job output. newest: None if there is no candidate."""
+        """Set the newest candidate of a weight in a job output."""
         known, ordered = self._known.pop((number, weight), None), self._newest[weight]
         if known is not None:
             del ordered[bisect_left(ordered, known)]
@@ -47,101 +47,87 @@ class _OutputGenerations:
             insort(ordered, newest)
             self._known[number, weight] = newest
 
-    def newest_candidates(self) -> list[tuple[int, int]]:
-        """Return (job output number, weight) for the newest candidate of each weight over all generations."""
+    def newest(self) -> list[tuple[int, int]]:
+        """Return (job output, weight) of the newest candidate of each weight."""
         return [(ordered[-1][3], weight) for weight, ordered in self._newest.items() if ordered]
 
 
 class RecreatedOutputs:
-    """A cache of outputs with more than one generation. An output is loaded when it changes for the first time."""
+    """A cache of outputs with more than one generation, loaded when such an output first changes."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, candidates: CandidateTable):
         self._sql = connection
         self._names = names
         self._candidates = candidates
         self._loaded: set[Name] = set()
-        self._jobs: dict[JobOutput, _OutputGenerations] = {}
-        self._job_of: dict[int, _OutputGenerations] = {}
+        self._jobs: dict[JobOutput, _Generations] = {}
+        self._job_of: dict[int, _Generations] = {}
 
-    def affected_job_outputs(self, changed: Iterable[JobOutput]) -> list[int]:
-        """Return the numbers of the job outputs for which other edge sets may count after a change.
-
-        changed: the job outputs that changed, at least one, all of the same dataset.
-        """
+    def affected(self, changed: Iterable[JobOutput]) -> list[int]:
+        """Return the job outputs of one output for which other edge sets may count after these have changed."""
         changed = list(changed)
         output = changed[0].output
         if output is None:
-            return [self._candidates.job_output_number(job_output) for job_output in changed]
-        todo = {self._candidates.job_output_number(job_output) for job_output in changed}
+            return [self._candidates.number(job_output) for job_output in changed]
+        todo = {self._candidates.number(job_output) for job_output in changed}
         if len(self._names.generations(output)) < 2:
-            return sorted(todo.union(self._candidates.explainable_statements(output)))
-        self._load_generations(output.plain, changed)
+            return sorted(todo.union(self._candidates.statements(output)))
+        self._load(output.plain, changed)
         found: set[int] = set()
         while todo:
             number = todo.pop()
             found.add(number)
-            if (generation := self._candidates.job_output_of_number(number).output) is not None:
-                todo.update(self._candidates.explainable_statements(generation))
-            todo |= self._counting_job_outputs(self._job_of[number])
+            if (generation := self._candidates.job_output(number).output) is not None:
+                todo.update(self._candidates.statements(generation))
+            todo |= self._counting(self._job_of[number])
             todo -= found
         return sorted(found)
 
-    def set_counting_readers(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
-        """Record which job outputs count over all generations.
-
-        numbers: the recounted job outputs. reading: the job outputs with an edge set that counts over all generations.
-        """
+    def set_reading(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
+        """Record which of these job outputs count over all generations."""
         for number in numbers:
             if job := self._job_of.get(number):
                 job.reading.discard(number)
         for job_output in reading:
-            number = self._candidates.job_output_number(job_output)
+            number = self._candidates.number(job_output)
             if job := self._job_of.get(number):
                 job.reading.add(number)
 
-    def _load_generations(self, output: Name, changed: Iterable[JobOutput]) -> None:
-        fresh = {self._candidates.job_output_number(job_output) for job_output in changed}
+    def _load(self, output: Name, changed: Iterable[JobOutput]) -> None:
+        fresh = {self._candidates.number(job_output) for job_output in changed}
         if output not in self._loaded:
             self._loaded.add(output)
             fresh.update(self._candidates.job_outputs_of(self._names.generations(output)))
         for number in fresh:
-            self._load_newest_candidates(number)
+            self._load_newest(number)
 
-    def _load_newest_candidates(self, number: int) -> None:
-        job = self._job_of.get(number) or self._generations_with(number)
+    def _load_newest(self, number: int) -> None:
+        job = self._job_of.get(number) or self._add(number)
         query = f"SELECT v.period_us, v.time_us, {TIE} {_NEWEST}"
-        for weight in LINEAGE_WEIGHTS:
+        for weight in WEIGHTS:
             row = self._sql.execute(query, (number, weight)).fetchone()
             job.set_newest(number, weight, (*row, number) if row else None)
 
-    def _generations_with(self, number: int) -> _OutputGenerations:
-        job_output = self._candidates.job_output_of_number(number)
+    def _add(self, number: int) -> _Generations:
+        job_output = self._candidates.job_output(number)
         key = job_output._replace(output=job_output.output and job_output.output.plain)
-        job = self._job_of[number] = self._jobs.setdefault(key, _OutputGenerations())
+        job = self._job_of[number] = self._jobs.setdefault(key, _Generations())
         job.numbers.add(number)
         if self._sql.execute("SELECT 1 FROM edge_sets WHERE job_output = ? AND reading LIMIT 1", (number,)).fetchone():
             job.reading.add(number)
         return job
 
-    def _counting_job_outputs(self, job: _OutputGenerations) -> set[int]:
-        """Return the numbers of the job outputs in which a job last wrote or that have counted until now."""
-        return {
-            number for newest in job.newest_candidates() for number in self._job_outputs_of_execution(job, *newest)
-        } | job.reading
+    def _counting(self, job: _Generations) -> set[int]:
+        """Return the job outputs in which a job last wrote an output, and those that have counted until now."""
+        return {number for newest in job.newest() for number in self._same_execution(job, *newest)} | job.reading
 
-    def _job_outputs_of_execution(self, job: _OutputGenerations, number: int, weight: int) -> set[int]:
-        """Return the numbers of the job outputs of `job` that one execution reports.
-
-        The execution is that of the newest candidate with this weight in job output `number`.
-        """
+    def _same_execution(self, job: _Generations, number: int, weight: int) -> set[int]:
+        """Return the job outputs that the execution of a job's newest candidate reports."""
         query = f"SELECT DISTINCT job_output FROM candidates WHERE execution = (SELECT v.execution {_NEWEST})"
         found = {row[0] for row in self._sql.execute(f"{query} LIMIT {_MAX}", (number, weight))}
         if len(found) == _MAX:
             own: list[Any] = sorted(job.numbers)
             found = {
-                row[0]
-                for row in self._sql.execute(
-                    f"{query} AND job_output IN ({question_marks(own)})", (number, weight, *own)
-                )
+                row[0] for row in self._sql.execute(f"{query} AND job_output IN ({marks(own)})", (number, weight, *own))
             }
         return found & job.numbers

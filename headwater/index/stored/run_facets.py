@@ -1,7 +1,7 @@
-"""Tables of run facets: the facets of each job's newest runs, and parent jobs, nominal times and API changes.
+"""Facets of runs: those of each job's newest runs, and the parent job, nominal time and API change that they contain.
 
-Table `run_facets` contains either all facets of a run or none, so that a page of newest runs is shown without reading
-the lake. The facets of older runs are read from bronze.
+Table `run_facets` has either all facets of a run or none, so that a page of runs does not read from the lake. The
+facets of older runs are read from bronze.
 """
 
 import sqlite3
@@ -19,23 +19,23 @@ from headwater.events.rule_facets import text_at
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL
 from headwater.index.api_changes import ApiChange, read_change
-from headwater.index.stored.database import JOB, question_marks, split_for_parameters
+from headwater.index.stored.database import JOB, chunks, marks
 from headwater.index.stored.numbers import NameNumbers, RunNumbers
 from headwater.index.stored.search import SearchTable
-from headwater.index.stored.upserts import ENTITY, NEWER, WIDEN, Span, entity_rows, span_rows, widen_span
+from headwater.index.stored.upserts import ENTITY, NEWER, WIDEN, Span, entity_rows, rows, widen
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import Order, order_bytes, order_text
-from headwater.lineage.runs.jobs import job_key
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.newest_first import Order, order_bytes, order_text
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import Facets
 
 RUNS = 100
-"""The facets of this number of runs are stored for each job. Up to 25 more may remain until the next cleanup."""
+"""How many runs of a job are stored. Up to 25 more may remain until the next cleanup."""
 
 _MORE = 25
 
 _SentFacets = list[tuple[bytes, dict[str, bytes]]]
-"""(order of an event as sortable bytes, texts by facet name of the facets for which this event is the newest)."""
+"""(order of an event, texts of the facets for which this event is the newest)."""
 
 _facets_from = msgpack.Decoder(_SentFacets).decode
 _ROWS = "SELECT k.key, f.value FROM run_keys k JOIN run_facets f ON f.run = k.id WHERE k.key IN ({})"
@@ -64,8 +64,8 @@ class RecentFacets:
         self._batch: dict[str, _SentFacets] = {}
         self._written: Counter[int] = Counter()
 
-    def add_event(self, fact: RunFacts, facets: Facets) -> None:
-        """Add an event with the facets of its run. Events that are not run events are ignored."""
+    def take(self, fact: RunFacts, facets: Facets) -> None:
+        """Add an event with the facets of its run."""
         if fact.kind == "RUN":
             sent = {facet: bytes(text) for facet, text in facets.items() if text != NULL}
             self._batch.setdefault(fact.run_key, []).append((order_bytes(fact.order), sent))
@@ -73,13 +73,13 @@ class RecentFacets:
     def flush(self, new: Iterable[str]) -> None:
         """Write the collected facets.
 
-        new: the keys of the runs whose first event came with this batch. Another run is written only if the table
-        already contains it. Otherwise, the facets of its earlier events would be missing.
+        new: the runs whose first event came with this batch. Other runs are written only if the table already has them,
+        because their earlier facets would be missing.
         """
         complete = set(new)
-        before = _read_stored_facets(self._sql, [run for run in self._batch if run not in complete])
+        before = _read(self._sql, [run for run in self._batch if run not in complete])
         values = {
-            self._runs[run]: _pack_facets(_newest_values([*before.get(run, ()), *sent]))
+            self._runs[run]: _packed(_newest([*before.get(run, ()), *sent]))
             for run, sent in self._batch.items()
             if run in complete or run in before
         }
@@ -92,14 +92,10 @@ class RecentFacets:
 
     def _job_and_time(self, runs: Sequence[int]) -> list[tuple[int, int, int]]:
         query = "SELECT run, job_key, time_us FROM runs WHERE run IN ({})"
-        return [
-            row
-            for some in split_for_parameters(runs)
-            for row in self._sql.execute(query.format(question_marks(some)), some)
-        ]
+        return [row for some in chunks(runs) for row in self._sql.execute(query.format(marks(some)), some)]
 
     def _delete_older(self, job: int, written: int) -> None:
-        """Delete the facets of a job's older runs, but only after more than 25 writes."""
+        """Delete the facets of older runs, but only now and then, because one run may be written several times."""
         self._written[job] += written
         if self._written[job] > _MORE:
             self._sql.execute(_DELETE_OLDER, (job,))
@@ -107,22 +103,19 @@ class RecentFacets:
 
 
 def recent_facets(sql: sqlite3.Connection, runs: Sequence[str]) -> dict[str, dict[str, bytes]]:
-    """Return the facet texts of runs by run key and facet name, without deleted facets.
-
-    Runs that are not in table `run_facets` are left out.
-    """
+    """Return the facets of runs by run key, without deleted facets. Runs that are not in the table are left out."""
     return {
         run: {facet: text for _, facets in sent for facet, text in facets.items() if not is_deleted(text)}
-        for run, sent in _read_stored_facets(sql, runs).items()
+        for run, sent in _read(sql, runs).items()
     }
 
 
-def _read_stored_facets(sql: sqlite3.Connection, runs: Sequence[str]) -> Mapping[str, _SentFacets]:
-    rows = (row for some in split_for_parameters(runs) for row in sql.execute(_ROWS.format(question_marks(some)), some))
-    return {run: _unpack_facets(value) for run, value in rows}
+def _read(sql: sqlite3.Connection, runs: Sequence[str]) -> Mapping[str, _SentFacets]:
+    rows = (row for some in chunks(runs) for row in sql.execute(_ROWS.format(marks(some)), some))
+    return {run: _unpacked(value) for run, value in rows}
 
 
-def _newest_values(sent: _SentFacets) -> _SentFacets:
+def _newest(sent: _SentFacets) -> _SentFacets:
     """Keep each facet only in the newest event that has it."""
     known: set[str] = set()
     found: _SentFacets = []
@@ -133,12 +126,12 @@ def _newest_values(sent: _SentFacets) -> _SentFacets:
     return found
 
 
-def _pack_facets(sent: _SentFacets) -> bytes:
+def _packed(sent: _SentFacets) -> bytes:
     packed: bytes = compress(msgpack.encode(sent), dict=_DICTIONARY)
     return packed
 
 
-def _unpack_facets(value: bytes) -> _SentFacets:
+def _unpacked(value: bytes) -> _SentFacets:
     return _facets_from(decompress(value, dict=_DICTIONARY))
 
 
@@ -151,10 +144,10 @@ class RunContextTable:
         names: NameNumbers,
         runs: RunNumbers,
         search: SearchTable,
-        display_name_of: Callable[[Name], Name],
+        jobs: Callable[[Name], Name],
     ):
-        """search: receives the jobs that `parent` facets name. display_name_of: returns the canonical name of a job."""
-        self._jobs = display_name_of
+        """search: receives the jobs that `parent` facets name. jobs: returns the canonical name of such a job."""
+        self._jobs = jobs
         self._sql = connection
         self._names = names
         self._runs = runs
@@ -164,20 +157,15 @@ class RunContextTable:
         self._nominal: list[tuple[str, bytes, int | None, int | None]] = []
         self._changes: list[ApiChange] = []
 
-    def add_event(self, facets: Facets, sent: Sent, fact: RunFacts, display_name: int) -> None:
-        """Add the facets of an event's run. display_name: the number of the display name of the event's job."""
+    def take(self, facets: Facets, sent: Sent, fact: RunFacts, shown: int) -> None:
+        """Add the facets of a run. shown: the number of its job's display name."""
         if sent.parent_job_namespace is not None and sent.parent_job_name:
-            known, name = (
-                self._parents.get(display_name),
-                self._jobs(Name(sent.parent_job_namespace, sent.parent_job_name)),
-            )
-            widen_span(self._above, (job_key(name, None),), (fact.order.time_us, fact.order.time_us))
+            known, name = self._parents.get(shown), self._jobs(Name(sent.parent_job_namespace, sent.parent_job_name))
+            widen(self._above, (job_key(name, None),), (fact.order.time_us, fact.order.time_us))
             if known is None or known[0] < fact.order:
-                self._parents[display_name] = fact.order, name
+                self._parents[shown] = fact.order, name
         if facets.get("nominalTime", NULL) != NULL:
-            self._nominal.append(
-                (fact.run_key, order_bytes(fact.order), *_nominal_start_and_end(bytes(facets["nominalTime"])))
-            )
+            self._nominal.append((fact.run_key, order_bytes(fact.order), *_nominal(bytes(facets["nominalTime"]))))
         change = read_change(facets, fact)
         if change:
             self._changes.append(change)
@@ -203,7 +191,7 @@ class RunContextTable:
             "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "event_order = excluded.event_order, time_us = excluded.time_us, value = excluded.value, "
             f"generation = excluded.generation {NEWER}",
-            [(self._names.number(each.subject), *each[1:], generation) for each in self._changes],
+            [(self._names.number(each.about), *each[1:], generation) for each in self._changes],
         )
         for each in (self._parents, self._above, self._nominal, self._changes):
             each.clear()
@@ -218,22 +206,19 @@ class RunContextTable:
         )
         write(ENTITY, entity_rows(found, generation))
         for (name,), (_, last_us) in self._above.items():
-            self._search.add_use("job", name, last_us, partner_count=0)
+            self._search.use("job", name, last_us, partners=0)
         spaces: dict[tuple[str], Span] = {}
         for (name,), span in self._above.items():
-            widen_span(spaces, (name.namespace,), span)
-        write(f"INSERT INTO namespaces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", span_rows(spaces))
+            widen(spaces, (name.namespace,), span)
+        write(f"INSERT INTO namespaces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", rows(spaces))
 
 
 @lru_cache(maxsize=1_000)
-def _nominal_start_and_end(facet: bytes) -> tuple[int | None, int | None]:
-    """Return (start, end) of a `nominalTime` facet (us, UTC; None if missing or invalid).
-
-    Results are cached, because many runs have the same nominal time.
-    """
+def _nominal(facet: bytes) -> tuple[int | None, int | None]:
+    """Return the start and end (us) of a `nominalTime` facet. Cached, because many runs share one hour."""
     nominal = decode(facet)
-    return _parse_time_us(text_at(nominal, "nominalStartTime")), _parse_time_us(text_at(nominal, "nominalEndTime"))
+    return _time(text_at(nominal, "nominalStartTime")), _time(text_at(nominal, "nominalEndTime"))
 
 
-def _parse_time_us(text: str | None) -> int | None:
+def _time(text: str | None) -> int | None:
     return parse_time(text)[0] if text else None

@@ -1,20 +1,20 @@
-"""Facts about runs that depend on other runs: a job's newest run, the state of runs without an end, nominal times."""
+"""Facts about runs that depend on other runs: the newest run of a job, the state of open runs, and nominal times."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from headwater.index.stored.database import JOB, json_array, question_marks, split_for_parameters
+from headwater.index.stored.database import JOB, chunks, marks, one_value
 from headwater.index.stored.numbers import RunNumbers
 from headwater.lineage.runs.lost_runs import ENDED, ended_sql
-from headwater.lineage.runs.nominal_times import RunAncestors, descendant_runs, latest_nominal_times
+from headwater.lineage.runs.nominal_times import Above, everything_below, latest
 from headwater.lineage.runs.run_facts import RunFacts
 
 NEWEST_RUN = (
     "SELECT r.run FROM runs r JOIN run_keys k ON k.id = r.run WHERE r.job_key = {} AND r.kind = 'RUN' "
     "ORDER BY r.time_us DESC, k.key DESC LIMIT 1"
 )
-"""SQL that selects the newest run of a job, searched among all its runs. `{}` is the number of the job's key."""
+"""SQL of the newest run of a job, searched among all its runs."""
 
 _SEARCH = f"UPDATE jobs SET newest = ({NEWEST_RUN.format('jobs.key')}) WHERE key = ? AND newest = ?"
 _NEWER = (
@@ -27,9 +27,9 @@ _STATE = "UPDATE jobs SET state = (SELECT state FROM runs WHERE run = jobs.newes
 class NewestRunTable:
     """Updates the newest run of each job, which determines the job's state. `flush` writes the changes.
 
-    A run may be added again with every batch. The newest run of a job is stored, because a search for it may have to
-    sort the whole history: runs with the same time are ordered by their keys. The search is repeated only if a run
-    moves to another job or turns out to be older.
+    A run may be added again with every batch. The result is stored, because runs that end at the same instant are
+    ordered by their keys, and sorting them again with each batch would cost as much as the whole history. If a run
+    moves to another job or turns out to be older, the newest run of its former job is searched again.
     """
 
     def __init__(self, connection: sqlite3.Connection, numbers: RunNumbers):
@@ -39,25 +39,19 @@ class NewestRunTable:
         self._moved: list[tuple[int, int]] = []
         self._to_update: set[int] = set()
 
-    def add_run(self, job: int, run: str, time_us: int, previous: tuple[int, int]) -> None:
-        """Add a run of a job. job: the number of the job's key. run: the run key. time_us: the time of the run.
-
-        previous: (job, time (us)) with which this run was last added; the job is 0 if the run was not added before.
-        """
-        job_before, before_us = previous
+    def take(self, job: int, run: str, time_us: int, before: tuple[int, int]) -> None:
+        """Add a run of a job. before: its job and time when it was last added, with job 0 if it is new."""
+        job_before, before_us = before
         if job_before and (job_before != job or before_us > time_us):
             self._moved.append((job_before, self._numbers[run]))
         self._newest[job] = max(self._newest.get(job, (time_us, run)), (time_us, run))
 
     def update_state(self, job: int) -> None:
-        """Let the next `flush` update the state of a job from its newest run."""
+        """Update the state of a job from its newest run at the next `flush`."""
         self._to_update.add(job)
 
     def flush(self) -> set[int]:
-        """Write the newest runs. Call it after the runs and jobs have been written.
-
-        Returns the key numbers of the jobs that lost a run: it moved to another job or turned out to be older.
-        """
+        """Write the newest runs. Return the jobs that lost a run. Call it after the runs and jobs have been written."""
         self._sql.executemany(_SEARCH, self._moved)
         newest = [(job, self._numbers[key], time_us, key) for job, (time_us, key) in self._newest.items()]
         self._sql.executemany(_NEWER, newest)
@@ -81,8 +75,8 @@ _STATES = (
 )
 
 
-class ChangedRunState(NamedTuple):
-    """A run whose state changed because of another run. run: the run key. job: the number of the job's key."""
+class ChangedState(NamedTuple):
+    """A run whose state changed because of another run. run: its key. job: the number of its job."""
 
     run: str
     job: int
@@ -101,26 +95,20 @@ class OpenRunTable:
         self._open: set[int] = set()
         self._moved: set[int] = set()
 
-    def add_run(self, run: int, state: str, *, has_parent: bool, has_new_end: bool) -> None:
-        """Add a run by its number.
-
-        has_parent: the run has a parent or a root run. has_new_end: this batch added or changed the end of the run.
-        """
-        if has_parent and state in ("RUNNING", ENDED):
+    def take(self, run: int, state: str, *, is_part: bool, end_moved: bool) -> None:
+        """Add a run. is_part: it has a parent or a root run. end_moved: its end was added or has another time now."""
+        if is_part and state in ("RUNNING", ENDED):
             self._open.add(run)
-        if has_new_end:
+        if end_moved:
             self._moved.add(run)
 
-    def flush(self, generation: int) -> list[ChangedRunState]:
-        """Write the states. Return the runs with a changed state. Call it after the runs have been written.
-
-        generation: the number of the batch.
-        """
+    def flush(self, generation: int) -> list[ChangedState]:
+        """Write the states and return those that changed. Call it after the runs have been written."""
         if self._moved:
-            self._open.update(run for (run,) in self._sql.execute(_BELOW_ENDED, (json_array(sorted(self._moved)),)))
-        rows = self._sql.execute(_STATES, (json_array(sorted(self._open)),)).fetchall() if self._open else []
+            self._open.update(run for (run,) in self._sql.execute(_BELOW_ENDED, (one_value(sorted(self._moved)),)))
+        rows = self._sql.execute(_STATES, (one_value(sorted(self._open)),)).fetchall() if self._open else []
         found = [
-            (run, ChangedRunState(key, job, state))
+            (run, ChangedState(key, job, state))
             for run, key, job, before, has_ended in rows
             if (state := ENDED if has_ended else "RUNNING") != before
         ]
@@ -147,18 +135,18 @@ class NominalTimeTable:
     def __init__(self, connection: sqlite3.Connection, runs: RunNumbers, facts_of: Callable[[str], Sequence[RunFacts]]):
         self._sql = connection
         self._runs = runs
-        self._above = RunAncestors(facts_of)
+        self._above = Above(facts_of)
         self._any = bool(connection.execute("SELECT 1 FROM periods LIMIT 1").fetchone())
         self._times: dict[str, int | None] = {}
         self._changed: set[str] = set()
 
     def add(self, facts: Sequence[RunFacts]) -> None:
         """Add the nominal times of new events. Call it after the events have been stored."""
-        self._above.clear_cache()
+        self._above.forget()
         self._times.clear()
         self._changed.clear()
-        for run_key, time_us in latest_nominal_times(facts).items():
-            before = self._query_nominal_us(run_key)
+        for run_key, time_us in latest(facts).items():
+            before = self._of(run_key)
             if before is None or time_us > before:
                 row = (self._runs[run_key], time_us)
                 self._sql.execute("INSERT OR REPLACE INTO periods VALUES (?, ?)", row)
@@ -169,30 +157,27 @@ class NominalTimeTable:
             self._changed.update(fact.run_key for fact in facts if fact.parent is not None)
 
     def of(self, run_key: str) -> int | None:
-        """Return the nominal time (us, UTC) of a run, or if it has none, of its nearest ancestor or its root run.
-
-        Returns None if none of these runs has a nominal time.
-        """
+        """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
         if not self._any:
             return None
-        times = (self._query_nominal_us(key) for key in self._above.with_ancestors(run_key))
+        times = (self._of(key) for key in self._above.of(run_key))
         return next((time_us for time_us in times if time_us is not None), None)
 
-    def runs_with_new_time(self) -> set[str]:
-        """Return the keys of the runs whose nominal time the last `add` may have changed.
+    def dated_anew(self) -> set[str]:
+        """Return the runs whose nominal time the last `add` may have changed.
 
-        If a run got another nominal time or parent, these are the runs below it.
+        These are the runs below the ones that got another nominal time or parent.
         """
-        return descendant_runs(self._changed, self._runs_below)
+        return everything_below(self._changed, self._below)
 
-    def _query_nominal_us(self, run_key: str) -> int | None:
+    def _of(self, run_key: str) -> int | None:
         if run_key not in self._times:
             query = "SELECT n.time_us FROM run_keys k JOIN periods n ON n.run = k.id WHERE k.key = ?"
             row = self._sql.execute(query, (run_key,)).fetchone()
             self._times[run_key] = row[0] if row else None
         return self._times[run_key]
 
-    def _runs_below(self, keys: Iterable[str]) -> Iterator[str]:
-        for some in split_for_parameters(sorted(keys)):
-            for (key,) in self._sql.execute(_BELOW_KEYS.format(question_marks(some)), (*some, *some)):
+    def _below(self, keys: Iterable[str]) -> Iterator[str]:
+        for some in chunks(sorted(keys)):
+            for (key,) in self._sql.execute(_BELOW_KEYS.format(marks(some)), (*some, *some)):
                 yield key

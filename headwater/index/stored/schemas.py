@@ -8,22 +8,23 @@ from typing import Any
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.packing import encode, lines_from, paths_from, sql_from
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql
-from headwater.lineage.edges.schema_columns import Path, is_joined_hash, join_column_lists, split_schema_hash
-from headwater.lineage.edges.schema_history import SchemaMention
+from headwater.lineage.edges.joined_lists import is_joined, joined_columns, lists_in
+from headwater.lineage.edges.schema_columns import Path
+from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Span
 from headwater.lineage.runs.bounded_cache import BoundedCache
-from headwater.lineage.runs.event_order import newest_first_sql
+from headwater.lineage.runs.newest_first import newest_first
 
 
 class SqliteContents:
-    """The `facet_contents.FacetContents` of an index file, with recently used contents in memory.
+    """The `facet_contents.Contents` of an index file, with recently used contents in memory.
 
-    Methods that read a content raise KeyError if its hash is unknown.
+    Reading an unknown hash raises KeyError.
     """
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use the index's connection. The caller manages the transaction."""
+        """Use the index's connection. Additions belong to its current transaction."""
         self._connection = connection
         self._lineage: BoundedCache[str, Sequence[SentEdge]] = BoundedCache()
         self._schemas: BoundedCache[str, Sequence[Path]] = BoundedCache()
@@ -35,45 +36,43 @@ class SqliteContents:
 
     def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
         """Store the columns of a schema."""
-        self._store_value(content_hash, "schema", encode(columns))
+        self._put(content_hash, "schema", encode(columns))
 
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
         """Store the edges of a lineage facet."""
-        self._store_value(content_hash, "lineage", encode(edges))
-        self._lineage.put(content_hash, edges, len(edges))
+        self._put(content_hash, "lineage", encode(edges))
+        self._lineage.keep(content_hash, edges, len(edges))
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
         """Return the edges of a lineage facet."""
         found = self._lineage.get(content_hash)
         if found is None:
-            lines = lines_from(self._read_value(content_hash, "lineage"))
-            found = self._lineage.put(content_hash, lines, len(lines))
+            lines = lines_from(self._value(content_hash, "lineage"))
+            found = self._lineage.keep(content_hash, lines, len(lines))
         return found
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema. content_hash: also a joined hash of several schemas."""
+        """Return the columns of a schema."""
         found = self._schemas.get(content_hash)
         if found is None:
-            several = (
-                [self.schema(each) for each in split_schema_hash(content_hash)] if is_joined_hash(content_hash) else []
-            )
-            paths = join_column_lists(several) if several else paths_from(self._read_value(content_hash, "schema"))
-            found = self._schemas.put(content_hash, paths, len(paths))
+            several = [self.schema(each) for each in lists_in(content_hash)] if is_joined(content_hash) else []
+            paths = joined_columns(several) if several else paths_from(self._value(content_hash, "schema"))
+            found = self._schemas.keep(content_hash, paths, len(paths))
         return found
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
         """Store an `sql` facet."""
-        self._store_value(content_hash, "sql", encode(sql))
+        self._put(content_hash, "sql", encode(sql))
 
     def sql(self, content_hash: str) -> SentSql:
         """Return an `sql` facet. It is not cached, because each shape of a run needs it only once."""
-        return sql_from(self._read_value(content_hash, "sql"))
+        return sql_from(self._value(content_hash, "sql"))
 
-    def _store_value(self, content_hash: str, kind: str, value: bytes) -> None:
+    def _put(self, content_hash: str, kind: str, value: bytes) -> None:
         self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (content_hash, kind, value))
 
-    def _read_value(self, content_hash: str, kind: str) -> bytes:
-        """Return the value of a hash and kind. An empty facet, `{}`, has the same hash as schema and as lineage."""
+    def _value(self, content_hash: str, kind: str) -> bytes:
+        """Read the value of a hash for one kind: an empty facet, `{}`, has the same hash as schema and as lineage."""
         query = "SELECT value FROM contents WHERE hash = ? AND kind = ?"
         row = self._connection.execute(query, (content_hash, kind)).fetchone()
         if row is None:
@@ -82,72 +81,70 @@ class SqliteContents:
         return value
 
 
-_NEWEST_FIRST = newest_first_sql(SchemaMention._fields)
-_ROWS = f"SELECT {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name = ?"
+_NEWEST_FIRST = newest_first(SeenSchema._fields)
+_ROWS = f"SELECT {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name = ?"
 _DELETE = (
-    f"DELETE FROM schema_mentions WHERE name = ? AND {' AND '.join(f'{field} = ?' for field in SchemaMention._fields)}"
+    f"DELETE FROM schema_mentions WHERE name = ? AND {' AND '.join(f'{field} = ?' for field in SeenSchema._fields)}"
 )
 _INSERT = "INSERT OR IGNORE INTO schema_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 _Row = tuple[object, ...]
-"""A row of `schema_mentions`: the number of a name, then the fields of `SchemaMention`."""
+"""A row of `schema_mentions`: the number of a name, then the fields of a mention."""
 
-Mentions = Callable[[Name], Iterable[SchemaMention]]
-"""A function that returns all mentions of schemas under a name by runs of earlier batches."""
+Mentions = Callable[[Name], Iterable[SeenSchema]]
+"""A function that returns all mentions under a name by runs of earlier batches."""
 
 
 class SchemaMentionTable:
-    """The `schema_history.SchemaMentionStore` of an index file. Changes are written in `flush`.
+    """The `schema_history.SeenSchemas` of an index file. Changes are written in `flush`.
 
-    Of consecutive mentions of one schema, the table stores only the first and the last of each authority, at most six.
-    The others matter if a mention of another schema falls between them, or if a name means several datasets. Then all
-    mentions of the name are read again from the run facts and are stored from then on.
+    Six mentions at most represent a sequence of mentions of one schema: the first and the last of each authority. The
+    mentions in between are read again from the run facts when they matter: when a mention of another schema falls
+    between them, or when a name means several datasets. Such a name keeps all its mentions from then on.
     """
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, earlier_mentions: Mentions):
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, uses: Mentions):
         self._sql = connection
         self._names = names
-        self._uses = earlier_mentions
+        self._uses = uses
         self._whole = {row[0] for row in connection.execute("SELECT name FROM complete_schema_mentions")}
-        self._cache: BoundedCache[Name, list[SchemaMention]] = BoundedCache()
-        self._pending: dict[Name, list[SchemaMention]] = {}
-        self._batch: dict[Name, list[SchemaMention]] = {}
+        self._cache: BoundedCache[Name, list[SeenSchema]] = BoundedCache()
+        self._pending: dict[Name, list[SeenSchema]] = {}
+        self._batch: dict[Name, list[SeenSchema]] = {}
         self._written: set[Name] = set()
 
-    def begin_batch(self) -> None:
-        """Begin a batch. The function `earlier_mentions` does not return the mentions of this batch yet."""
+    def begin(self) -> None:
+        """Begin a batch. `uses` does not return its runs yet."""
         self._batch.clear()
         self._written.clear()
 
-    def add_mentions(self, name: Name, uses: Sequence[SchemaMention]) -> None:
-        """Add mentions of schemas under a name."""
+    def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
+        """Add mentions under a name."""
         self._pending.setdefault(name, []).extend(uses)
 
-    def keep_all_mentions(self, names: Iterable[Name]) -> None:
+    def keep_whole(self, names: Iterable[Name]) -> None:
         """Store every mention under these names from now on, and restore the earlier ones."""
         self.flush()
         for name in names:
             if self._names.number(name) not in self._whole:
-                self._restore_all_mentions(name)
+                self._make_whole(name)
 
-    def mentions_newest_first(self, span: Span) -> Iterator[SchemaMention]:
-        """Return the mentions under the span's name within its time, newest first."""
+    def newest_first(self, span: Span) -> Iterator[SeenSchema]:
+        """Return the mentions under a name in a span of time, newest first."""
         if span.name in self._pending:  # writes all names at once
             self.flush()
-        number = self._names.find_number(span.name)
+        number = self._names.known(span.name)
         if number is None or not self._may_have_rows(span.name, number):
             return iter(())
         if number in self._whole:
-            return self._mentions_in_span(span)
-        return (
-            seen for seen in reversed(self._stored_mentions(span.name)) if span.since_us <= seen.time_us < span.until_us
-        )
+            return self._in_time(span)
+        return (seen for seen in reversed(self._rows(span.name)) if span.since_us <= seen.time_us < span.until_us)
 
-    def _mentions_in_span(self, span: Span) -> Iterator[SchemaMention]:
+    def _in_time(self, span: Span) -> Iterator[SeenSchema]:
         for credible in (True, False):  # two queries, so that the table's key orders each by time
             query = f"{_ROWS} AND credible = ? AND time_us >= ? AND time_us < ? ORDER BY {_NEWEST_FIRST}"
             cells = (self._names.number(span.name), credible, span.since_us, span.until_us)
-            yield from map(mention_from_row, self._sql.execute(query, cells))
+            yield from map(mention_from, self._sql.execute(query, cells))
 
     def flush(self) -> None:
         """Write the added mentions."""
@@ -157,77 +154,72 @@ class SchemaMentionTable:
         for name, seen in pending.items():
             self._batch.setdefault(name, []).extend(seen)
             if self._names.number(name) in self._whole:
-                self._add_mentions(name, seen)
+                self._add(name, seen)
             else:
-                self._reduce_mentions(name, sorted(set(seen)), deleted, inserted)
+                self._merge(name, sorted(set(seen)), deleted, inserted)
         self._written.update(pending)
         self._sql.executemany(_DELETE, deleted)
         self._sql.executemany(_INSERT, inserted)
 
-    def _reduce_mentions(
-        self, name: Name, seen: Sequence[SchemaMention], deleted: list[_Row], inserted: list[_Row]
-    ) -> None:
-        """Reduce the stored and the new mentions under a name to the necessary ones.
-
-        seen: the new mentions, sorted. The rows to delete and to insert are added to `deleted` and `inserted`.
-        """
-        before = self._stored_mentions(name)
+    def _merge(self, name: Name, seen: Sequence[SeenSchema], deleted: list[_Row], inserted: list[_Row]) -> None:
+        """Reduce the mentions under a name. The rows to delete and insert are added to `deleted` and `inserted`."""
+        before = self._rows(name)
         both = sorted({*before, *seen})
-        if _has_interruption(before, both):
-            self._restore_all_mentions(name)
+        if _interrupts(before, both):
+            self._make_whole(name)
             return
-        after = [row for sequence in _split_by_schema(both) for row in _first_and_last_by_authority(sequence)]
+        after = [row for sequence in _sequences(both) for row in _first_and_last(sequence)]
         number = self._names.number(name)
         deleted += ((number, *row) for row in set(before).difference(after))
         inserted += ((number, *row) for row in set(after).difference(before))
-        self._cache.put(name, after, len(after))
+        self._cache.keep(name, after, len(after))
 
-    def _restore_all_mentions(self, name: Name) -> None:
+    def _make_whole(self, name: Name) -> None:
         self._whole.add(self._names.number(name))
         self._sql.execute("INSERT INTO complete_schema_mentions VALUES (?)", (self._names.number(name),))
-        self._add_mentions(name, [*self._batch.get(name, ()), *self._uses(name)])
+        self._add(name, [*self._batch.get(name, ()), *self._uses(name)])
 
-    def _add_mentions(self, name: Name, seen: Iterable[SchemaMention]) -> None:
+    def _add(self, name: Name, seen: Iterable[SeenSchema]) -> None:
         number = self._names.number(name)
         self._sql.executemany(_INSERT, [(number, *row) for row in seen])
         self._cache.pop(name, None)
 
     def _may_have_rows(self, name: Name, number: int) -> bool:
-        """Return whether the table may have rows of a name. It has no rows for most names that are new in the batch."""
-        return name in self._written or not self._names.is_new_in_batch(number)
+        """Return whether the table can have rows of a name. It has none for most names that are new in the batch."""
+        return name in self._written or not self._names.is_new(number)
 
-    def _stored_mentions(self, name: Name) -> list[SchemaMention]:
-        """Return the stored mentions of a name, oldest first."""
+    def _rows(self, name: Name) -> list[SeenSchema]:
+        """Return the stored mentions of a name with reduced mentions, oldest first."""
         found = self._cache.get(name)
         if found is None:
             number, found = self._names.number(name), []
             if self._may_have_rows(name, number):
                 rows = self._sql.execute(_ROWS, (number,))
-                found = sorted(map(mention_from_row, rows))
-            self._cache.put(name, found, len(found))
+                found = sorted(map(mention_from, rows))
+            self._cache.keep(name, found, len(found))
         return found
 
 
-def mention_from_row(row: Sequence[Any]) -> SchemaMention:
-    """Return the mention in a row of `schema_mentions`. row: the fields of `SchemaMention`, without the name."""
-    return SchemaMention(bool(row[0]), *row[1:])
+def mention_from(row: Sequence[Any]) -> SeenSchema:
+    """Return the mention in a row of the table."""
+    return SeenSchema(bool(row[0]), *row[1:])
 
 
-def _schema_key(seen: SchemaMention) -> tuple[bool, str]:
+def _schema_key(seen: SeenSchema) -> tuple[bool, str]:
     return seen.credible, seen.schema
 
 
-def _split_by_schema(ordered: Iterable[SchemaMention]) -> Iterator[list[SchemaMention]]:
+def _sequences(ordered: Iterable[SeenSchema]) -> Iterator[list[SeenSchema]]:
     return (list(sequence) for _, sequence in groupby(ordered, _schema_key))
 
 
-def _first_and_last_by_authority(sequence: Sequence[SchemaMention]) -> Iterable[SchemaMention]:
+def _first_and_last(sequence: Sequence[SeenSchema]) -> Iterable[SeenSchema]:
     """Return the first and the last mention of each authority."""
     first = {seen.authority: seen for seen in reversed(sequence)}
     return sorted({*first.values(), *{seen.authority: seen for seen in sequence}.values()})
 
 
-def _has_interruption(before: Sequence[SchemaMention], both: Sequence[SchemaMention]) -> bool:
+def _interrupts(before: Sequence[SeenSchema], both: Sequence[SeenSchema]) -> bool:
     """Return whether a new mention of another schema falls between two adjacent stored mentions.
 
     If it does, mentions that were left out may be on both sides of it, so all mentions of the name are needed.

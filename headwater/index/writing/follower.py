@@ -1,4 +1,4 @@
-"""Keeps the index up to date with bronze. Rebuilds it after changes of the rules or their code, and after damage."""
+"""Keep the index up to date with bronze, and rebuild it when name rules or their code change or its file is damaged."""
 
 import logging
 import time
@@ -10,15 +10,15 @@ from typing import Protocol
 from headwater.common.errors import InvalidEvent, LakeUnavailable
 from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.events.position import Source
-from headwater.events.times import iso_time
+from headwater.events.times import iso
 from headwater.index.home import IndexHome
 from headwater.index.stored.integrity import is_caused_by_events
-from headwater.index.stored.progress import SetAsideEvent
+from headwater.index.stored.progress import SetAside
 from headwater.index.writing.indexer import EVENT_CPU_S, CpuLimit, Indexer
-from headwater.lake.attempts import BATCH_RECORDS, UnfinishedAttempts
+from headwater.lake.attempts import BATCH_RECORDS, Attempts
 from headwater.lake.bronze_follower import (
     BronzeEvent,
-    has_lost_events,
+    is_cut_off,
     sources_ahead,
     stored_bodies,
     stored_events,
@@ -33,29 +33,29 @@ log = logging.getLogger(__name__)
 _MAX_REJECTIONS = 100
 NO_HEADS: Mapping[Source, int] = {}
 AT_ONCE = BATCH_RECORDS
-"""The number of sequence numbers that a batch covers. Values that a job's runs share are written once per batch."""
+"""How many sequence numbers a batch covers. Values that the runs of a job share are written once per batch."""
 
 
 class InitialIndex(Protocol):
     """A source of initial index files, such as snapshots."""
 
-    def restore(self, path: Path, rules_hash: str) -> bool:
-        """Replace an empty index file with an initial file for these rules. Return whether there was such a file."""
+    def begin(self, path: Path, rules_hash: str) -> bool:
+        """Replace an empty index file with one for these rules. Return whether there was one."""
 
-    def record_empty_start(self, path: Path) -> object:
-        """Record that the index at `path` starts empty, because its initial file may be damaged as well."""
+    def begin_empty(self, path: Path) -> object:
+        """Record that an index starts empty, because a file to start from would be damaged, too."""
 
 
 _Failed = tuple[str, str]
-"""(reason, message) of an event that cannot be processed."""
+"""The reason and the message of an event that cannot be processed."""
 
 _KILLED: _Failed = ("kills_index", "The index process ended at each attempt to index this event.")
 _MAX_MESSAGE = 2_000
-"""The maximum number of characters of an error message that are stored."""
+"""How many characters of an error message are stored."""
 
 
 class IndexFollower:
-    """A consumer of bronze. Call `process_batches` until it returns 0."""
+    """A consumer of bronze. Call `step` until it returns 0."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class IndexFollower:
         event_cpu_s: float = EVENT_CPU_S,
         initial_index: InitialIndex | None = None,
     ):
-        """event_cpu_s: CPU seconds that one event may take. A slower event is set aside with the reason `too_slow`.
+        """event_cpu_s: CPU seconds that one event may take; beyond them, the event is set aside as `too_slow`.
 
         initial_index: a source of initial index files; None to start empty.
         """
@@ -72,7 +72,7 @@ class IndexFollower:
         self._was_damaged = False
         self._reads_all = False
         self._cpu_limit = CpuLimit(event_cpu_s)
-        self._attempts: dict[Source, UnfinishedAttempts] = {}
+        self._attempts: dict[Source, Attempts] = {}
         self._home = home
         self._bronze = bronze
         self._rules: NameRules | None = None
@@ -81,36 +81,35 @@ class IndexFollower:
         self._reported_until_us = time.time_ns() // 1000
         self._rejections = -1
 
-    def process_batches(self, rules: NameRules, heads: Mapping[Source, int] = NO_HEADS) -> int:
+    def step(self, rules: NameRules, heads: Mapping[Source, int] = NO_HEADS) -> int:
         """Process one batch from each partition with new events. Return the number of events, 0 when caught up.
 
-        heads: the newest sequences of partitions if they are known, so that they need not be read. Wrong or missing
-        values do not change the result.
+        `heads`: known heads of partitions, to avoid reading them. Wrong or missing values do not change the result.
 
-        Questions use an index of other rules or older code until the index for these rules has caught up for the first
-        time. A damaged file is deleted, and the next call starts a new one. Raises Retry if the lake or the disk does
-        not respond. After any error, the next call opens the index again.
+        An index of other rules or older code answers questions until the one for these rules has caught up for the
+        first time. A damaged file is deleted, and the next step starts a new one. Raises Retry if the lake or the disk
+        does not respond. After any error, the next step opens the index again.
         """
         if not self._bronze.exists():
             return 0
         with transient_faults_as_retry("bring the index up to date"):
             try:
-                indexer = self._open_indexer(rules)
-                return self._process_committed(indexer, heads) or self._process_one_batch_each(indexer)
+                indexer = self._open(rules)
+                return self._take_heads(indexer, heads) or self._step(indexer)
             except BaseException as error:
                 self.close()
-                if not self._home.is_damaged(error, self._home.index_path(rules)):
+                if not self._home.is_damaged(error, self._home.path_for(rules)):
                     raise
                 self._was_damaged = True
-                self.delete_index(rules)
+                self.discard(rules)
                 raise LakeUnavailable(
                     f"The index is damaged ({error}). It is rebuilt from the lake. Ask again later."
                 ) from error
 
-    def delete_index(self, rules: NameRules) -> None:
-        """Delete the index of these rules. The next call of `process_batches` rebuilds it from the events in bronze."""
+    def discard(self, rules: NameRules) -> None:
+        """Delete the index of these rules. The next step rebuilds it from the events in bronze."""
         self.close()
-        self._home.delete_index(self._home.index_path(rules))
+        self._home.discard(self._home.path_for(rules))
 
     def close(self) -> None:
         """Close the index file."""
@@ -118,46 +117,45 @@ class IndexFollower:
             self._indexer.close()
         self._indexer, self._version = None, -1
 
-    def _open_indexer(self, rules: NameRules) -> Indexer:
-        if damaged := self._home.reported_damaged_path():
+    def _open(self, rules: NameRules) -> Indexer:
+        if damaged := self._home.damaged_file():
             log.warning("A question found damage in the index file %s. It is rebuilt from the lake.", damaged.name)
             self.close()
             self._was_damaged = True
-            self._home.delete_index(damaged)
+            self._home.discard(damaged)
         if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
             self.close()
-            path = self._home.index_path(rules)
+            path = self._home.path_for(rules)
             self._rules, self._indexer = rules, Indexer(path, rules, self._cpu_limit)
             if not self._indexer.progress():
                 self._home.unpublish(path)
-                self._start_index(path, rules)
-            self._reads_all = not self._indexer.progress() or not self._home.is_published_file(path)
-            self._record_removed_events(self._indexer)
+                self._begin(path, rules)
+            self._reads_all = not self._indexer.progress() or not self._home.is_current(path)
+            self._note_removed(self._indexer)
         return self._indexer
 
-    def _record_removed_events(self, indexer: Indexer) -> None:
+    def _note_removed(self, indexer: Indexer) -> None:
         """Record the events that retention removed from bronze before this index could process them."""
         before_us = self._bronze.removed_before_us()
-        if before_us is not None and (self._reads_all or has_lost_events(self._bronze, indexer.progress())):
-            indexer.record_removed_before(before_us)
+        if before_us is not None and (self._reads_all or is_cut_off(self._bronze, indexer.progress())):
+            indexer.note_removed(before_us)
 
-    def _start_index(self, path: Path, rules: NameRules) -> None:
-        """Start a new index from an initial file. A process that has found a damaged index starts an empty one."""
+    def _begin(self, path: Path, rules: NameRules) -> None:
+        """Start a new index from an initial file. A process that has found a damaged index starts empty instead."""
         if self._initial_index is None:
             return
         if self._was_damaged:
-            self._initial_index.record_empty_start(path)
+            self._initial_index.begin_empty(path)
             return
         if self._indexer is not None:
             self._indexer.close()
-        self._initial_index.restore(path, rules.rules_hash)
+        self._initial_index.begin(path, rules.rules_hash)
         self._indexer = Indexer(path, rules, self._cpu_limit)
 
-    def _process_committed(self, indexer: Indexer, heads: Mapping[Source, int]) -> int:
-        """Process events that were just committed. Return their number.
+    def _take_heads(self, indexer: Indexer, heads: Mapping[Source, int]) -> int:
+        """Process events that were just committed, unless others are missing in between.
 
-        Skips a partition if more events than one batch are unprocessed before its head. The position advances only to
-        the last event that was read.
+        The position advances only to the last event that was read.
         """
         if not heads:
             return 0
@@ -166,83 +164,74 @@ class IndexFollower:
             after = progress.get((source.epoch, source.partition))
             if after is None or not after < head <= after + AT_ONCE:
                 continue
-            taken += self._process_next(source, after, head, is_committed=True)
+            taken += self._take(source, after, head, seen=True)
         return taken
 
-    def _process_one_batch_each(self, indexer: Indexer) -> int:
+    def _step(self, indexer: Indexer) -> int:
         version = self._bronze.events.handle().version()
         if version == self._version:
             return 0
         taken = 0
         progress = indexer.progress()
         for source, head in sources_ahead(self._bronze, progress).items():
-            taken += self._process_next(source, progress.get((source.epoch, source.partition), 0), head) or 1
+            taken += self._take(source, progress.get((source.epoch, source.partition), 0), head) or 1
         if not taken:
             self._version = version
-            self._publish_index()
+            self._publish()
             self._add_rejections(indexer)
         return taken
 
-    def _process_next(self, source: Source, after: int, head: int, *, is_committed: bool = False) -> int:
+    def _take(self, source: Source, after: int, head: int, *, seen: bool = False) -> int:
         """Process the next events of a partition. Return the number of events.
 
-        If a batch failed or killed the process, the next call tries fewer events. An event that fails alone is set
-        aside. is_committed: advance the position only to the last event that was read.
+        After a batch that failed or killed the process, tries fewer events. Sets aside an event that fails alone.
+
+        seen: advance only to the last event that was read.
         """
-        attempts = self._attempts.setdefault(source, UnfinishedAttempts(self._home.attempts_path(source.partition)))
-        limit = attempts.begin_batch(after)
+        attempts = self._attempts.setdefault(source, Attempts(self._home.attempts_of(source.partition)))
+        limit = attempts.begin(after)
         until = min(head, after + max(1, limit))
         try:
-            taken, failed = self._try_events(source, after, until, is_committed=is_committed) if limit else (1, _KILLED)
+            taken, failed = self._try(source, after, until, seen=seen) if limit else (1, _KILLED)
             if failed and until == after + 1:
-                self._set_event_aside(source, after, *failed)
+                self._set_aside(source, after, *failed)
             if not failed or until == after + 1:
-                attempts.end_batch()
+                attempts.end()
         except Exception:
-            attempts.end_batch()
+            attempts.end()
             raise
         return taken
 
-    def _try_events(self, source: Source, after: int, until: int, *, is_committed: bool) -> tuple[int, _Failed | None]:
-        """Process the events with sequences in (after, until].
-
-        Returns (number of events, (reason, message)). The second part is None unless the content of the events makes
-        processing fail.
-        """
+    def _try(self, source: Source, after: int, until: int, *, seen: bool) -> tuple[int, _Failed | None]:
+        """Process events. Return their number, and the reason if the events themselves cannot be processed."""
         events: list[BronzeEvent] = []
         try:
             events = stored_events(self._bronze, source, after, until)
-            if events or not is_committed:
-                last = events[-1].sequence if is_committed else until
-                self._current_indexer().process_events(
-                    source, last, events, partial(stored_bodies, self._bronze, source)
-                )
+            if events or not seen:
+                last = events[-1].sequence if seen else until
+                self._opened().add(source, last, events, partial(stored_bodies, self._bronze, source))
         except Exception as error:
-            if not is_caused_by_events(error) or self._home.is_damaged(
-                error, self._home.index_path(self._current_rules())
-            ):
+            if not is_caused_by_events(error) or self._home.is_damaged(error, self._home.path_for(self._known_rules())):
                 raise
             self.close()
             reason = error.reason if isinstance(error, InvalidEvent) else type(error).__name__
             return len(events) or 1, (reason, str(error)[:_MAX_MESSAGE])
         return len(events), None
 
-    def _set_event_aside(self, source: Source, after: int, reason: str, message: str) -> None:
+    def _set_aside(self, source: Source, after: int, reason: str, message: str) -> None:
         now_us = time.time_ns() // 1000
         heads = stored_heads(self._bronze, source, after, after + 1)
-        found = [
-            SetAsideEvent(each.sequence, each.event_id, each.received_us, now_us, reason, message) for each in heads
-        ]
+        found = [SetAside(each.sequence, each.event_id, each.received_us, now_us, reason, message) for each in heads]
         for each in found:
             log.error("Event %s is set aside and missing from all answers: %s: %s", each.event_id, reason, message)
-        self._current_indexer().set_events_aside(source, after + 1, found)
+        self._opened().set_aside(source, after + 1, found)
 
-    def _current_indexer(self) -> Indexer:
-        return self._open_indexer(self._current_rules())
+    def _opened(self) -> Indexer:
+        return self._open(self._known_rules())
 
-    def _current_rules(self) -> NameRules:
+    def _known_rules(self) -> NameRules:
         if self._rules is None:
-            raise RuntimeError("Call `process_batches` first: the follower has no name rules yet.")
+            raise RuntimeError("Call `step` first: the follower has no name rules yet.")
         return self._rules
 
     def _add_rejections(self, indexer: Indexer) -> None:
@@ -254,22 +243,22 @@ class IndexFollower:
         version = table.handle().version()
         if version == self._rejections:
             return
-        rows = table.run_query(
+        rows = table.query(
             "SELECT cast(received_at AS bigint) AS received_us, reason, field, message FROM t "
             f"WHERE received_at > to_timestamp_micros({self._reported_until_us}) "
             f"ORDER BY received_at DESC LIMIT {_MAX_REJECTIONS}"
         ).to_pylist()
         for row in reversed(rows):
             self._reported_until_us = max(self._reported_until_us, row["received_us"])
-            row["received_at"] = iso_time(row.pop("received_us"))
+            row["received_at"] = iso(row.pop("received_us"))
         if rows:
             indexer.add_rejections(rows[::-1])
         self._rejections = version
 
-    def _publish_index(self) -> None:
+    def _publish(self) -> None:
         if self._rules is not None:
-            path = self._home.index_path(self._rules)
-            if not self._home.is_published_file(path):
-                self._record_removed_events(self._current_indexer())
+            path = self._home.path_for(self._rules)
+            if not self._home.is_current(path):
+                self._note_removed(self._opened())
                 self._home.publish(path)
             self._reads_all = False

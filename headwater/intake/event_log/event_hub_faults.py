@@ -1,4 +1,4 @@
-"""Explains errors of an event hub by kind, cause and fix, without secrets."""
+"""Explains errors of an event hub: kind, cause and fix, without secrets."""
 
 import logging
 import re
@@ -55,20 +55,15 @@ _SECRETS = re.compile(
 )
 
 
-def explain_fault(error: BaseException, address: HubAddress, operation: str) -> HubFault:
-    """Explain an exception of the SDK. operation: the failed operation, `send` or `receive`."""
-    kind = _fault_kind(error, address)
+def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
+    """Explain an exception of the SDK. does: `send` or `receive`."""
+    kind = _kind(error, address)
     hub = f"event hub {address.name!r} at {address.host}"
-    return HubFault(
-        kind,
-        kind.value.format(
-            hub=hub, does=operation, role=_ROLES[operation], why=_message_without_secrets(error, address)
-        ),
-    )
+    return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
 
 
-def _fault_kind(error: BaseException, address: HubAddress) -> FaultKind:
-    condition, text = _amqp_condition(error), str(error)
+def _kind(error: BaseException, address: HubAddress) -> FaultKind:
+    condition, text = _condition(error), str(error)
     is_refused = "unauthorized-access" in condition or isinstance(error, AuthenticationError)
     is_unexpired = "Expired" not in text
     signs = {
@@ -76,7 +71,7 @@ def _fault_kind(error: BaseException, address: HubAddress) -> FaultKind:
         FaultKind.THROTTLED: "server-busy" in condition,
         FaultKind.ROLE: is_refused and is_unexpired and ("claim" in text or address.connection is None),
         FaultKind.NO_HUB: "not-found" in condition,
-        FaultKind.IDENTITY: _is_credential_error(error),
+        FaultKind.IDENTITY: _is_of_identity(error),
         FaultKind.REFUSED: is_refused,
         FaultKind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
     }
@@ -84,54 +79,51 @@ def _fault_kind(error: BaseException, address: HubAddress) -> FaultKind:
 
 
 class FaultLog:
-    """Logs each kind of fault at most once a minute, and logs when the hub works again."""
+    """Logs each kind of fault once, again after a minute, and its end."""
 
     def __init__(self, trouble: str | None = None) -> None:
-        """trouble: why nothing can be acknowledged before the first attempt to connect, or None."""
+        """trouble: the initial state, before the first attempt."""
         self.trouble = trouble
         self._refused_at = -CALM_S
         self._is_said = False
-        self._logged_at: dict[FaultKind, float] = {}
+        self._said: dict[FaultKind, float] = {}
 
-    def record_send_fault(self, fault: HubFault) -> None:
-        """Record a failed send. For the next seconds (CALM_S), an open link alone does not end this fault."""
+    def send_failed(self, fault: HubFault) -> None:
+        """Record a failed send. An open link alone does not end this fault."""
         self._refused_at = time.monotonic()
-        self.record_open_fault(fault)
+        self.open_failed(fault)
 
-    def record_open_fault(self, fault: HubFault) -> None:
-        """Record that a link could not be opened."""
+    def open_failed(self, fault: HubFault) -> None:
+        """Record a link that could not be opened."""
         self.trouble = fault.message
         now = time.monotonic()
-        if now - self._logged_at.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
-            self._logged_at[fault.kind] = now
+        if now - self._said.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
+            self._said[fault.kind] = now
             self._is_said = True
             log.warning("%s", fault.message)
 
-    def record_open_link(self) -> None:
-        """Record that a link was opened. This ends the fault, unless a send failed recently."""
+    def opened(self) -> None:
+        """Record an open link, which ends the fault unless a send failed recently."""
         if time.monotonic() - self._refused_at >= CALM_S:
-            self.record_send()
+            self.sent()
 
-    def record_send(self) -> None:
-        """Record that the hub acknowledged a send. This ends the fault."""
+    def sent(self) -> None:
+        """Record an acknowledged send, which ends the fault."""
         self.trouble = None
         if self._is_said:
             self._is_said = False
             log.info("The event hub responds again.")
 
 
-def _is_credential_error(error: BaseException) -> bool:
-    """Whether a credential caused the error.
-
-    The SDK wraps such errors in an exception that does not name the cause, so the context of the exception is searched.
-    """
+def _is_of_identity(error: BaseException) -> bool:
+    """Whether a credential caused the error. The SDK wraps such errors in an exception without this information."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, AzureError):
         seen = seen.__context__
     return seen is not None
 
 
-def _amqp_condition(error: BaseException) -> str:
+def _condition(error: BaseException) -> str:
     """Return the AMQP condition, such as `com.microsoft:server-busy`, of an exception of the SDK."""
     details = getattr(error, "details", None)
     condition: Any = getattr(details, "condition", None)
@@ -141,7 +133,7 @@ def _amqp_condition(error: BaseException) -> str:
     return str(condition or getattr(error, "error", None) or "")
 
 
-def _message_without_secrets(error: BaseException, address: HubAddress) -> str:
+def _safe(error: BaseException, address: HubAddress) -> str:
     """Return the beginning of an exception's message without secrets."""
     text = error.message if isinstance(error, EventHubError) else str(error)
     lines = [line.strip() for line in text.partition("Attempted credentials:")[0].splitlines() if line.strip()]

@@ -1,8 +1,7 @@
-"""Clients of one Kafka topic (librdkafka), or of an event hub's Kafka endpoint.
+"""Clients of one Kafka topic (librdkafka), or of an event hub's Kafka endpoint. Importing this imports the client.
 
-Importing this module imports librdkafka. The settings in this module guarantee durability and cannot be overridden.
-`KafkaAddress.options` contains only settings for reaching the brokers. Errors are explained with cause and fix, and
-each fault is logged once, without secrets.
+The settings here guarantee durability and cannot be overridden; `options` add how to reach the brokers. Errors are
+explained with cause and fix, and each is logged once, without secrets.
 """
 
 import logging
@@ -19,19 +18,16 @@ from headwater.common.errors import LogUnavailable, WrongSetting
 T = TypeVar("T")
 
 TokenOfKafka = Callable[[str], tuple[str, float]]
-"""The token callback of librdkafka.
-
-It receives a text that it ignores, and returns (token, expiry as Unix time in seconds).
-"""
+"""The token callback of librdkafka: takes an unused text, returns a token and its expiry (Unix time)."""
 
 DELIVERY_MS = 2400
-"""The receiver's deadline (ms). After it, the receiver has answered 503, so the client stops sending the records."""
+"""The receiver's deadline. It answers 503 afterwards, so the client stops sending."""
 
 OVERHEAD_BYTES = 16 << 10
-"""Bytes that a record needs in addition to its body: key, headers and batch frame."""
+"""Size of a record in addition to its body: key, headers and batch frame."""
 
 IDLE_MS = 180_000
-"""The client closes idle connections after this time (ms), because Event Hubs closes them after four minutes."""
+"""Event Hubs closes connections after four idle minutes."""
 
 _COMMON = {"client.id": "headwater", "log_level": 0, "connections.max.idle.ms": IDLE_MS}
 _QUICK = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500}
@@ -57,8 +53,7 @@ class KafkaAddress:
     """A topic, its servers (`host:port`, separated by commas), and the consumer group for reading.
 
     options: settings of librdkafka for reaching the servers, such as `security.protocol` and `sasl.mechanisms`.
-    token_scope: scope of the tokens that the servers require (OAUTHBEARER), or None. sign_in: returns the token
-    callback; None if the servers require no tokens.
+    token_scope: scope of the tokens that the servers require (OAUTHBEARER); sign_in: returns the token callback.
     """
 
     servers: str
@@ -70,41 +65,32 @@ class KafkaAddress:
 
 
 def open_producer(address: KafkaAddress, largest_bytes: int, on_error: Callable[[Any], None]) -> Producer:
-    """Return a producer of records with bodies up to `largest_bytes`.
-
-    The producer connects and reconnects automatically. on_error: receives each error that librdkafka reports.
-    """
+    """Return a producer of bodies up to `largest_bytes`. It connects and reconnects automatically."""
     own = {**_PRODUCER, "message.max.bytes": largest_bytes + OVERHEAD_BYTES, "error_cb": on_error}
-    return _open_client(Producer, address, {"linger.ms": 2, "socket.nagle.disable": True, **_QUICK}, own)
+    return _open(Producer, address, {"linger.ms": 2, "socket.nagle.disable": True, **_QUICK}, own)
 
 
 def open_consumer(address: KafkaAddress, on_error: Callable[[Any], None]) -> Consumer:
-    """Return a consumer that reads committed records from given offsets.
-
-    The consumer commits no offsets to Kafka, because the lake stores the positions.
-    """
+    """Return a consumer that reads committed records from given offsets. The lake stores the positions, not Kafka."""
     own = {**_CONSUMER, "group.id": address.group, "error_cb": on_error}
     memory = {"queued.max.messages.kbytes": 16 << 10, "fetch.wait.max.ms": 100, **_QUICK}
-    return _open_client(Consumer, address, memory, own)
+    return _open(Consumer, address, memory, own)
 
 
 def open_admin(address: KafkaAddress, on_error: Callable[[Any], None]) -> AdminClient:
     """Return a client for metadata of the topic."""
-    return _open_client(AdminClient, address, _QUICK, {"error_cb": on_error})
+    return _open(AdminClient, address, _QUICK, {"error_cb": on_error})
 
 
-def _open_client(
-    client: Callable[[dict[str, Any]], T],
-    address: KafkaAddress,
-    defaults: Mapping[str, Any],
-    overrides: Mapping[str, Any],
+def _open(
+    client: Callable[[dict[str, Any]], T], address: KafkaAddress, defaults: Mapping[str, Any], own: Mapping[str, Any]
 ) -> T:
     if fixed := _OURS & address.options.keys():
         raise WrongSetting(
             f"`kafka_options` must not contain {sorted(fixed)[0]}, because Headwater sets it. Remove it."
         )
-    reach = {**_sign_in_options(address), **address.options, "bootstrap.servers": address.servers}
-    wanted = {**_COMMON, **defaults, **reach, **overrides}
+    reach = {**_signing_in(address), **address.options, "bootstrap.servers": address.servers}
+    wanted = {**_COMMON, **defaults, **reach, **own}
     try:
         return client(wanted)
     except KafkaException as error:
@@ -112,14 +98,14 @@ def _open_client(
         raise WrongSetting(f"The Kafka client rejects its settings: {text}. Correct `kafka_options`.") from None
 
 
-def _sign_in_options(address: KafkaAddress) -> dict[str, Any]:
+def _signing_in(address: KafkaAddress) -> dict[str, Any]:
     if address.sign_in is None:
         return {}
     return {"security.protocol": "SASL_SSL", "sasl.mechanisms": "OAUTHBEARER", "oauth_cb": address.sign_in()}
 
 
 def without_secrets(text: str, address: KafkaAddress) -> str:
-    """Replace the values of `options`, which may be secrets, in a message of librdkafka."""
+    """Remove the values of the options, which may be secrets, from a message of librdkafka."""
     for value in address.options.values():
         if len(value) >= 4:
             text = text.replace(value, "***")
@@ -158,60 +144,51 @@ _TEXTS = {name: text for text, names in _FIXES.items() for name in names}
 _ONE_RECORD = {"MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE"}
 _OTHER = "failed: {why}. Headwater tries again."
 _TELLING = {name for text, names in list(_FIXES.items())[:3] for name in names} | {"_RESOLVE"}
-"""Names of errors that explain a cause.
-
-They are shown instead of the timeouts and lost connections that they lead to.
-"""
+"""Errors that explain a cause. Timeouts and lost connections that follow from them explain less."""
 
 
-class KafkaFaults:
-    """The current fault of the Kafka clients. Logs when a fault begins and when it ends. Thread-safe."""
+class Faults:
+    """The current fault, thread-safe. Logs a new fault and its end."""
 
     def __init__(self, address: KafkaAddress) -> None:
-        """address: shown in messages; its option values are removed from them."""
+        """address: for messages, and for the secrets to remove from them."""
         self.trouble: str | None = None
         self.fatal = False
         self.in_doubt = threading.Event()
         self._address = address
         self._cause: Any = None
-        self._logged_kind: str | None = None
+        self._said: str | None = None
 
-    def record_client_error(self, error: Any) -> None:
-        """Record an error that a client reports.
-
-        Sets `in_doubt`, because only the next probe shows whether requests fail.
-        """
+    def note(self, error: Any) -> None:
+        """Record an error that a client reports. Whether requests fail is unknown until the next probe."""
         self.fatal = self.fatal or error.fatal()
         if error.name() in _TELLING:
             self._cause = error
         self.in_doubt.set()
 
-    def record_failure(self, error: Any) -> None:
-        """Record a failed operation, which begins a fault.
-
-        An error of a single record, such as its size, begins no fault.
-        """
-        self.record_client_error(error)
-        shown, kind = self.explain_error(error), (self._cause or error).name()
-        if kind != self._logged_kind:
-            self._logged_kind = kind
+    def add(self, error: Any) -> None:
+        """Record a failed operation. An error of a single record is not a fault of the log."""
+        self.note(error)
+        shown, kind = self.explain(error), (self._cause or error).name()
+        if kind != self._said:
+            self._said = kind
             log.warning("%s", shown)
         if error.name() not in _ONE_RECORD:
             self.trouble = shown
 
-    def record_success(self) -> None:
-        """Record a successful operation, which ends the fault."""
+    def over(self) -> None:
+        """Record a success, which ends the fault."""
         self.in_doubt.clear()
         self._cause = self.trouble = None
-        if self._logged_kind:
-            self._logged_kind = None
+        if self._said:
+            self._said = None
             log.info("Kafka responds again.")
 
-    def unavailable_error(self, error: Any) -> LogUnavailable:
+    def unavailable(self, error: Any) -> LogUnavailable:
         """Return the exception for an error of librdkafka."""
-        return LogUnavailable(self.explain_error(error))
+        return LogUnavailable(self.explain(error))
 
-    def explain_error(self, error: Any) -> str:
+    def explain(self, error: Any) -> str:
         """Explain an error, with its cause and fix."""
         cause = self._cause if self._cause and error.name() not in _TELLING else error
         text, address = _TEXTS.get(cause.name(), _OTHER), self._address

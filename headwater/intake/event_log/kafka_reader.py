@@ -1,8 +1,8 @@
 """Reads from a Kafka topic, with one reader per partition.
 
-Kafka uses some offsets internally, for the ends of transactions and for compacted records. An offset without a record
-within a continuous read is such a hole. Records are lost only if the log begins after the requested position, so that
-the reader has to continue at the beginning of the log.
+Kafka uses offsets internally, for the ends of transactions and for compacted records. A missing offset within a
+continuous read is such a hole. Records are lost only if the reader has to jump, because the log begins later than the
+requested position.
 """
 
 import threading
@@ -17,64 +17,55 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.events.position import Source
 from headwater.intake.event_log import LoggedRecord
-from headwater.intake.event_log.kafka_clients import KafkaAddress, KafkaFaults, open_admin, open_consumer
-from headwater.intake.event_log.kafka_records import logged_record, offset_after, sequence_of
+from headwater.intake.event_log.kafka_clients import Faults, KafkaAddress, open_admin, open_consumer
+from headwater.intake.event_log.kafka_records import logged_record, offset_behind, sequence_of
 
 ASK_S = 5.0
 DELIVERY_S = 10.0
 _MORE_S = 0.2
-"""Seconds that a batch waits for its next record."""
+"""How long a batch waits for its next record."""
 
 
 class KafkaReaders:
-    """Looks up the partitions of a topic on each call, and returns a reader for each partition."""
+    """Looks up the partitions of a topic on each call, and returns a reader of each."""
 
     def __init__(self, address: KafkaAddress):
-        """Start the client without waiting for a connection.
-
-        Raises WrongSetting for options that librdkafka rejects.
-        """
+        """Start the client without waiting for a connection. Raises WrongSetting for rejected options."""
         self._address = address
-        self._faults = KafkaFaults(address)
-        self._admin = open_admin(address, self._faults.record_client_error)
+        self._faults = Faults(address)
+        self._admin = open_admin(address, self._faults.note)
         self._readers: list[KafkaReader] = []
         self._lock = threading.Lock()
 
     def __call__(self) -> Sequence["KafkaReader"]:
-        """Return the readers, which stay the same until the topic is replaced.
+        """Return the readers; the same ones until the topic is replaced.
 
-        Raises LogUnavailable if Kafka does not answer, and WrongSetting for a compacted topic, because compaction
-        deletes events.
+        Raises LogUnavailable, and WrongSetting for a compacted topic, which would delete new events.
         """
         topic = self._address.topic
-        found = self._run_query(
-            lambda: self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic]
-        )
+        found = self._ask(lambda: self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic])
         epoch = self._epoch(found.topic_id)
         names = sorted(partition.id for partition in found.partitions)
         sources = [Source(topic, epoch, str(name)) for name in names]
         with self._lock:
             if sources != [reader.source for reader in self._readers]:
-                self._check_not_compacted()
+                self._check_kept()
                 for reader in self._readers:
                     reader.close()
                 self._readers = [KafkaReader(self._address, source) for source in sources]
             return list(self._readers)
 
     def _epoch(self, topic_id: Any) -> str:
-        """Return the epoch: the topic id as Kafka's tools show it, or the cluster id if the broker has no topic ids."""
+        """Return the topic id as Kafka's tools show it, or the cluster id if the broker has no topic ids."""
         if topic_id.get_most_significant_bits() or topic_id.get_least_significant_bits():
             return str(topic_id).translate(str.maketrans("+/", "-_"))
-        return str(self._run_query(lambda: self._admin.describe_cluster(request_timeout=ASK_S)).cluster_id)
+        return str(self._ask(lambda: self._admin.describe_cluster(request_timeout=ASK_S)).cluster_id)
 
-    def _check_not_compacted(self) -> None:
-        """Raise WrongSetting for a compacted topic.
-
-        Compaction keeps one record per key, and Headwater uses 64 keys, so only 64 events would remain.
-        """
+    def _check_kept(self) -> None:
+        """Reject compacted topics: compaction keeps one record per key, so 64 of all events."""
         resource = ConfigResource(ResourceType.TOPIC, self._address.topic)
         try:
-            found = self._run_query(lambda: self._admin.describe_configs([resource], request_timeout=ASK_S)[resource])
+            found = self._ask(lambda: self._admin.describe_configs([resource], request_timeout=ASK_S)[resource])
         except LogUnavailable:
             return  # the user may not read the configuration, or the service does not have it
         policy = found.get("cleanup.policy")
@@ -84,28 +75,28 @@ class KafkaReaders:
                 "acknowledged. Set it to `delete`."
             )
 
-    def _run_query(self, question: Callable[[], Any]) -> Any:
+    def _ask(self, question: Callable[[], Any]) -> Any:
         try:
             answer = question().result(ASK_S * 2)
         except KafkaException as error:
             self._admin.poll(0)  # deliver the client's error callbacks
-            raise self._faults.unavailable_error(error.args[0]) from None
+            raise self._faults.unavailable(error.args[0]) from None
         except TimeoutError:
             raise LogUnavailable(
                 f"Kafka at {self._address.servers} did not answer in time. Headwater tries again."
             ) from None
-        self._faults.record_success()
+        self._faults.over()
         return answer
 
 
 class KafkaReader:
-    """Reads one partition of a topic. Thread-safe. Sequential reads of one thread use prefetched records."""
+    """One partition of a topic; thread-safe. Sequential reads of one thread use prefetched records."""
 
     def __init__(self, address: KafkaAddress, source: Source):
-        """Create a reader without a connection. The first read connects."""
+        """Open nothing; the first read does."""
         self.source = source
         self._address = address
-        self._faults = KafkaFaults(address)
+        self._faults = Faults(address)
         self._lock = threading.RLock()
         self._consumer: Consumer | None = None
         self._next: int | None = None
@@ -114,28 +105,25 @@ class KafkaReader:
         self._oldest = (0, 0)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records after sequence `after`. An empty list means that Kafka has no such records."""
+        """Return the records after `after`. An empty list means that Kafka has none."""
         with self._lock:
-            if offset_after(after) != self._next:
-                self._seek_offset(offset_after(after))
+            if offset_behind(after) != self._next:
+                self._go_to(offset_behind(after))
             found: list[LoggedRecord] = []
             size = 0
-            while len(found) < limit and size < max_bytes and (record := self._next_record(bool(found))):
+            while len(found) < limit and size < max_bytes and (record := self._receive(bool(found))):
                 found.append(record)
                 size += len(record.body)
             return found
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records between two sequences, exclusive.
-
-        The list is empty if they are lost or were never written.
-        """
+        """Return the records between two sequences, exclusive. Empty if they are lost or were never written."""
         found = self.read(after, limit=min(limit, before - after), max_bytes=max_bytes)
         return [record for record in found if record.sequence < before]
 
     def lost(self, after: int) -> int:
         """Return the newest sequence if retention has deleted all records after `after`, else 0."""
-        low, high = self._first_and_end_offset()
+        low, high = self._ends()
         return high if low == high > after else 0
 
     def in_epoch(self, epoch: str) -> Source:
@@ -143,41 +131,35 @@ class KafkaReader:
         return replace(self.source, epoch=epoch)
 
     def at(self, sequence: int) -> LoggedRecord | None:
-        """Return the record with this sequence; None if Kafka deleted the record, or used its offset internally."""
+        """Return one record; None if Kafka deleted it, or used its offset internally."""
         with self._lock:
             found = self.read(sequence - 1, limit=1, max_bytes=1)
             self._stop_delivery()
         return found[0] if found and found[0].sequence == sequence else None
 
     def acknowledged(self) -> int:
-        """Return 0, because only local logs have a count file."""
+        """Return 0: the service counts."""
         return 0
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
-        """Return an empty list, because a loss becomes visible only when the next record arrives."""
+        """Return none: a loss shows when the next record arrives."""
         return []
 
     def tail(self) -> int:
         """Fetch the newest sequence number."""
-        return self._first_and_end_offset()[1]
+        return self._ends()[1]
 
     def head(self) -> int:
-        """Fetch the oldest stored sequence number. If the partition is empty, fetch the number of the next record."""
-        return sequence_of(self._first_and_end_offset()[0])
+        """Fetch the oldest stored sequence number, or the next one if the partition is empty."""
+        return sequence_of(self._ends()[0])
 
     def pending(self, passed: int) -> int:
-        """Count the sequence numbers after `passed`, including notes of refused requests and holes.
-
-        Returns 0 if no record follows `passed`.
-        """
+        """Count the sequence numbers after `passed`, including notes and holes; 0 if there is no record among them."""
         waiting = max(0, self.tail() - passed)
         return waiting if waiting and self.received_us(passed + 1) is not None else 0
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the first record with this or a later sequence was received (us, UTC); None if there is none.
-
-        Caches the last answer.
-        """
+        """Return when the first record from `sequence` on was received (us, UTC). Caches the last answer."""
         with self._lock:
             if self._oldest[0] != sequence:
                 found = self.read(sequence - 1, limit=1, max_bytes=1)
@@ -192,50 +174,47 @@ class KafkaReader:
         return 0
 
     def close(self) -> None:
-        """Close the connection. The next read opens another connection."""
+        """Close the connection; the next read opens another."""
         with self._lock:
             if self._consumer is not None:
                 self._consumer.close()
             self._consumer = self._next = None
 
-    def _next_record(self, has_some: bool) -> LoggedRecord | None:
-        """Return the next record; None if Kafka has no further record, or if a batch would have to wait for it.
-
-        has_some: whether the batch has a record already. Then the method waits only briefly.
-        """
+    def _receive(self, has_some: bool) -> LoggedRecord | None:
+        """Return the next record; None if there is none, or if a batch would have to wait for it."""
         wait_s = 0.0 if self._at_end else _MORE_S if has_some else DELIVERY_S
         deadline = time.monotonic() + wait_s
-        while (message := self._current_consumer().poll(max(0.0, deadline - time.monotonic()))) is not None:
+        while (message := self._opened().poll(max(0.0, deadline - time.monotonic()))) is not None:
             if not (error := message.error()):
-                return self._to_logged_record(message)
+                return self._taken(message)
             match error.name():
                 case "_PARTITION_EOF":
                     self._at_end = True
                     return None
                 case "_AUTO_OFFSET_RESET":
-                    self._skip_to_log_start()
+                    self._jump()
                 case _:
                     self._next = None
-                    raise self._faults.unavailable_error(error)
+                    raise self._faults.unavailable(error)
         if not (has_some or self._at_end):
             self._next = None
-            raise self._faults.unavailable_error(KafkaError(KafkaError._TIMED_OUT))
+            raise self._faults.unavailable(KafkaError(KafkaError._TIMED_OUT))
         return None
 
-    def _to_logged_record(self, message: Any) -> LoggedRecord:
+    def _taken(self, message: Any) -> LoggedRecord:
         self._at_end = False
         offset = message.offset()
         holes = offset - max(self._next or 0, self._begin)
         self._next = offset + 1
         return logged_record(offset, message.timestamp()[1], message.value(), message.headers(), holes=holes)
 
-    def _seek_offset(self, offset: int) -> None:
-        self._current_consumer().assign([self._topic_partition(offset)])
+    def _go_to(self, offset: int) -> None:
+        self._opened().assign([self._place(offset)])
         self._next, self._begin, self._at_end = offset, 0, False
 
-    def _skip_to_log_start(self) -> None:
-        """Continue reading at the present beginning of the log. The records before it are lost."""
-        low, high = self._first_and_end_offset()
+    def _jump(self) -> None:
+        """Continue where the log begins now. The records in between are lost."""
+        low, high = self._ends()
         wanted = self._next or 0
         if wanted >= low:
             self._next = None
@@ -243,28 +222,26 @@ class KafkaReader:
                 f"Topic {self.source.log!r} ends at sequence {high} of partition {self.source.partition}, but the lake "
                 f"has {wanted}: the topic was replaced or has lost records. Headwater opens it again."
             )
-        self._current_consumer().assign([self._topic_partition(low)])
+        self._opened().assign([self._place(low)])
         self._begin = low
 
     def _stop_delivery(self) -> None:
-        self._current_consumer().unassign()
+        self._opened().unassign()
         self._next = None
 
-    def _first_and_end_offset(self) -> tuple[int, int]:
-        """Fetch (first offset, end offset) of the partition. The end offset equals Headwater's newest sequence."""
+    def _ends(self) -> tuple[int, int]:
+        """Fetch the first offset and the end offset, which equals our newest sequence."""
         with self._lock:
             try:
-                low, high = self._current_consumer().get_watermark_offsets(
-                    self._topic_partition(0), timeout=ASK_S, cached=False
-                )
+                low, high = self._opened().get_watermark_offsets(self._place(0), timeout=ASK_S, cached=False)
             except KafkaException as error:
-                raise self._faults.unavailable_error(error.args[0]) from None
+                raise self._faults.unavailable(error.args[0]) from None
             return low, high
 
-    def _topic_partition(self, offset: int) -> TopicPartition:
+    def _place(self, offset: int) -> TopicPartition:
         return TopicPartition(self.source.log, int(self.source.partition), offset)
 
-    def _current_consumer(self) -> Consumer:
+    def _opened(self) -> Consumer:
         if self._consumer is None:
-            self._consumer = open_consumer(self._address, self._faults.record_client_error)
+            self._consumer = open_consumer(self._address, self._faults.note)
         return self._consumer

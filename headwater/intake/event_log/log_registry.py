@@ -10,8 +10,8 @@ from headwater.intake.event_log.log_kind import LogKind, LogSettings
 from headwater.intake.event_log.sqlite_kind import SqliteSettings
 
 
-def _instantiate_kind(name: str, found: Any) -> LogKind:
-    """Return an instance of a class that implements LogKind. Raises ValueError if `found` is not such a class."""
+def _as_kind(name: str, found: Any) -> LogKind:
+    """Return an instance of a class that implements LogKind; raises ValueError."""
     if not (isinstance(found, type) and LogKind in found.__mro__):
         raise ValueError(f"it is not a class that inherits from `{LogKind.__module__}.LogKind`. Write one.")
     settings = getattr(found, "settings", None)
@@ -31,19 +31,16 @@ LOGS: Registry[LogKind] = Registry(
         "event_hub": "headwater.intake.event_log.event_hub_kind:EventHubKind",
         "kafka": "headwater.intake.event_log.kafka_kind:KafkaKind",
     },
-    _instantiate_kind,
+    _as_kind,
 )
 
 
-class AllLogSettings(SqliteSettings, EventHubSettings, KafkaSettings):
+class SettingsOfLogs(SqliteSettings, EventHubSettings, KafkaSettings):
     """The settings of all built-in kinds."""
 
 
 def log_kind(name: str) -> LogKind:
-    """Return the log kind with a name.
-
-    Raises WrongSetting if the kind is unknown, or if the package that adds it is broken.
-    """
+    """Return a kind. Raises WrongSetting if it is unknown, or broken in the package that adds it."""
     kind = LOGS.get(name)
     if kind is None:
         raise WrongSetting(

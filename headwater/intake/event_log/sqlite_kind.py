@@ -28,17 +28,14 @@ class SqliteSettings(LogSettings):
 
 
 def orphaned_claims(folder: Path, claims: FolderClaims) -> OrphanedClaims:
-    """Return an object that finds and deletes stored claims to which no record refers.
-
-    Requests with such claims were never acknowledged.
-    """
+    """Return the stored claims that no record refers to. They were never acknowledged."""
     from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 
-    def referenced_keys() -> Sequence[bytes]:
+    def named() -> Sequence[bytes]:
         with closing(SqliteLogReader(folder / "log")) as reader:
-            return reader.referenced_claim_keys()
+            return reader.claims()
 
-    return OrphanedClaims(claims, referenced_keys)
+    return OrphanedClaims(claims, named)
 
 
 class SqliteKind(LogKind):
@@ -52,10 +49,10 @@ class SqliteKind(LogKind):
     def open_log(
         self, settings: SqliteSettings, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
     ) -> Log:
-        """Open the log.
+        """Open the log. Its first retention deletes orphaned claims, whose requests were never acknowledged.
 
-        The first retention deletes orphaned claims, but only in a local folder, because a container may be shared.
-        Retention deletes nothing while a segment is unreadable, or before the log was compared with the lake.
+        It deletes them only in the local folder, because a container may be shared. Retention deletes nothing while a
+        segment is unreadable or the log is not compared with the lake.
         """
         from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 
@@ -69,7 +66,7 @@ class SqliteKind(LogKind):
         leftovers = orphaned_claims(folder, claims)
         return SqliteLog(
             folder / "log", limits,
-            on_remove=claims.remove, before_retention=leftovers.delete_unreferenced, on_commit=on_commit, lake=lake,
+            on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit, lake=lake,
         )  # fmt: skip
 
     def readers(self, settings: SqliteSettings, folder: Path) -> Readers:
@@ -80,24 +77,24 @@ class SqliteKind(LogKind):
         return lambda: readers
 
     def is_made(self, folder: Path) -> bool:
-        """Whether `serve` has created the log. Returns True if the log is unreadable."""
+        """Whether `serve`, which may still be starting, has created the log. An unreadable log exists."""
         from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 
         with closing(SqliteLogReader(folder / "log")) as reader:
             try:
-                return reader.has_segment()
+                return reader.is_begun()
             except LogUnavailable:
                 return True
 
     def renew(self, settings: SqliteSettings, folder: Path) -> None:
-        """Begin another epoch of the log. No process may have the log open."""
-        from headwater.intake.event_log.acknowledged import AcknowledgedRecord, CountFile
+        """Begin another epoch of the log. No process may have it open."""
+        from headwater.intake.event_log.acknowledged import Acknowledged, CountFile
         from headwater.intake.event_log.segment_writer import SegmentWriter
-        from headwater.intake.event_log.segments import change_epoch, new_epoch
+        from headwater.intake.event_log.segments import new_epoch, rename
 
         (folder / "log").mkdir(mode=0o700, exist_ok=True)
         fresh = new_epoch()
         with closing(SegmentWriter(folder / "log", settings.segment_bytes)) as writer:
-            counted = AcknowledgedRecord(fresh, *writer.newest_sequence_and_time)
-        change_epoch(folder / "log", fresh)
+            counted = Acknowledged(fresh, *writer.newest)
+        rename(folder / "log", fresh)
         CountFile(folder / "log", counted).close()

@@ -1,7 +1,7 @@
 """Writes to the local log: one thread commits groups of requests over one connection.
 
-Requests wait in a queue. While a commit waits for the disk, further requests form the next group, so one fdatasync
-serves many requests under load. The log refuses requests before the disk is full.
+Requests wait in a queue. While a commit waits for the disk, the next group collects, so a busy log needs one fdatasync
+for many requests. Requests are refused before the disk is full.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ class FreeDisk:
     """The free space on a folder's disk, checked at most twice a second."""
 
     def __init__(self, folder: Path, min_free_bytes: int) -> None:
-        """min_free_bytes: free bytes on the disk below which the log refuses events."""
+        """min_free_bytes: below this, the log refuses events."""
         self._folder, self._min_free_bytes = folder, min_free_bytes
-        self._checked_at = 0.0
+        self._looked_at = 0.0
         self._trouble: str | None = None
 
-    def unavailability_reason(self) -> str | None:
+    def trouble(self) -> str | None:
         """Return why nothing can be written, or None."""
         now = time.monotonic()
-        if now - self._checked_at > _LOOK_EVERY_S:
-            self._checked_at = now
-            self._trouble = self._check_free_space()
+        if now - self._looked_at > _LOOK_EVERY_S:
+            self._looked_at = now
+            self._trouble = self._look()
         return self._trouble
 
-    def _check_free_space(self) -> str | None:
+    def _look(self) -> str | None:
         try:
             free = shutil.disk_usage(self._folder).free
         except OSError as error:
@@ -60,47 +60,47 @@ _GROUP_BYTES = 16 << 20
 
 @dataclass(slots=True, eq=False)
 class WaitingRequest:
-    """A request that waits for the commit of its records. size: sum of the body sizes (bytes)."""
+    """A request that waits for its commit. size: bytes of its bodies."""
 
     records: Sequence[Record]
     size: int
     loop: asyncio.AbstractEventLoop
     done: asyncio.Future[None]
 
-    def answer_with_timeout(self, timeout_s: float) -> None:
-        """Answer the request with a timeout error, unless it was answered before."""
+    def expire(self, timeout_s: float) -> None:
+        """Answer with a timeout error, unless the request was answered."""
         if not self.done.done():
             message = f"The log did not answer within {timeout_s:.1f} s. Send the event again."
             self.done.set_exception(LogUnavailable(message))
 
 
 def waiting_request(records: Sequence[Record]) -> WaitingRequest:
-    """Create a waiting request. Call it in the event loop of the request."""
+    """Create a request in the running event loop."""
     loop = asyncio.get_running_loop()
     return WaitingRequest(records, sum(len(each.body) for each in records), loop, loop.create_future())
 
 
 class WaitingRequests:
-    """The queue of requests that wait for a commit. Not thread-safe: callers hold the lock of the log."""
+    """The queue. Two threads use it; the caller holds their lock."""
 
-    def __init__(self, max_bytes: int) -> None:
-        """max_bytes: maximum bytes of waiting bodies. A request that waits alone may exceed it."""
-        self._most_bytes = max_bytes
+    def __init__(self, most_bytes: int) -> None:
+        """most_bytes: maximum bytes of waiting bodies; a single request may exceed it."""
+        self._most_bytes = most_bytes
         self._queue: deque[WaitingRequest] = deque()
         self._bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._queue)
 
-    def enqueue(self, waiting: WaitingRequest) -> None:
-        """Append a request. Raises LogUnavailable if too many bytes wait."""
+    def put(self, waiting: WaitingRequest) -> None:
+        """Append a request. Raises LogUnavailable if the queue is over capacity."""
         if self._queue and self._bytes + waiting.size > self._most_bytes:
             raise LogUnavailable("Over capacity: too many events are waiting. Send the event again in a moment.")
         self._queue.append(waiting)
         self._bytes += waiting.size
 
     def take_group(self) -> list[WaitingRequest]:
-        """Remove and return the requests for the next commit. Drops expired requests."""
+        """Remove and return the requests for the next commit, without expired ones."""
         group: list[WaitingRequest] = []
         rows = size = 0
         while self._queue and rows < _GROUP_RECORDS and size < _GROUP_BYTES:
@@ -114,13 +114,13 @@ class WaitingRequests:
 
 
 def answer_group(group: list[WaitingRequest], failure: LogUnavailable | None) -> None:
-    """Answer all requests of a group in their event loop. failure: the error, or None for success."""
+    """Answer all requests of a group in their event loop: success, or the failure."""
     loop = group[0].loop
     if not loop.is_closed():
-        loop.call_soon_threadsafe(_set_results, group, failure)
+        loop.call_soon_threadsafe(_settle, group, failure)
 
 
-def _set_results(group: list[WaitingRequest], failure: LogUnavailable | None) -> None:
+def _settle(group: list[WaitingRequest], failure: LogUnavailable | None) -> None:
     for waiting in group:
         if waiting.done.done():
             continue
@@ -135,10 +135,7 @@ log = logging.getLogger(__name__)
 RETRY_S = 0.5
 MAX_PAUSE_S = 10.0
 START_S = 2.0
-"""Seconds that the constructor waits until the log is open.
-
-If the lake is slower, opening continues in the background.
-"""
+"""How long the constructor waits until the log is open. A slow lake may take longer; then opening continues."""
 _NOT_YET = "The log is being opened. Send the event again in a moment."
 
 
@@ -154,7 +151,7 @@ class LogLimits:
 
 
 class SqliteLog:
-    """Writes to a log folder. The caller holds the lock of the folder, because there may be only one writer."""
+    """The only writer of a log folder. The caller holds the folder's lock."""
 
     def __init__(
         self,
@@ -166,14 +163,12 @@ class SqliteLog:
         on_commit: Callable[[], None] = lambda: None,
         lake: LakeCheck = LakeCheck("", lambda: None),  # noqa: B008 - frozen
     ):
-        """Open or create the log. Returns when the log is open, at the latest after START_S.
+        """Open or create the log. While that fails, it acknowledges nothing, `trouble` has the reason, and it retries.
 
-        While the log cannot be opened, it acknowledges nothing, `unavailability_reason` returns the reason, and the
-        writer thread retries.
-        on_remove: called with the key of each claim to which a record refers that retention deletes. before_retention:
-        called before each retention; raises LogUnavailable to postpone the retention. on_commit: called after each
-        committed group. lake: the check that must succeed before the log accepts records.
-        Raises WrongSetting if a newer version wrote the log, or if the log does not belong to the lake.
+        on_remove: called with the key of each claim whose record retention deletes; before_retention: called before
+        each retention, raises LogUnavailable to postpone it; on_commit: called after each committed group; lake: the
+        check before the log accepts anything. Returns when the log is open, at the latest after START_S.
+        Raises WrongSetting for a log of a newer format, or one that does not belong to the lake.
         """
         self._folder = folder.resolve()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -193,7 +188,7 @@ class SqliteLog:
         self._writer: SegmentWriter | None = None
         self._opening = CheckedLogOpener(self._folder, limits.segment_bytes, lake)
         self._opened: Future[None] = Future()
-        self._thread = threading.Thread(target=self._write_groups, name="log-writer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
         try:
             self._opened.result(START_S)
@@ -215,30 +210,29 @@ class SqliteLog:
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Store the records durably, all or none.
 
-        Raises LogUnavailable if the disk is nearly full, too many bytes wait, the storage fails, or the commit takes
-        longer than the timeout. After a timeout, the records may still be stored. If the producer repeats the request,
-        the event ids identify the duplicates.
+        Raises LogUnavailable if the disk is nearly full, the log is over capacity, the storage fails, or the commit
+        takes longer than the timeout. In the last case the records may be stored; event ids identify repeated requests.
         """
         waiting = waiting_request(records)
-        self._enqueue_request(waiting)
-        timer = waiting.loop.call_later(timeout_s, waiting.answer_with_timeout, timeout_s)
+        self._enqueue(waiting)
+        timer = waiting.loop.call_later(timeout_s, waiting.expire, timeout_s)
         try:
             await waiting.done
         finally:
             timer.cancel()
 
-    def unavailability_reason(self) -> str | None:
+    def trouble(self) -> str | None:
         """Return why nothing can be acknowledged right now, or None."""
         if self._closing or not self.is_writing():
             return "The log is closed. Start Headwater again."
-        return self._disk.unavailability_reason() or self._closed or self._error or self._misplaced_reason()
+        return self._disk.trouble() or self._closed or self._error or self._misplaced()
 
     def is_writing(self) -> bool:
-        """Whether the writer thread runs. Before `close`, only a bug can end the thread."""
+        """Whether the writer thread runs. Before `close`, only a bug can end it."""
         return self._thread.is_alive()
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Request retention with the limits of the log. Nothing is deleted while the log or the lake is unavailable."""
+        """Request retention with the log's limits. Nothing is deleted while log or lake are unavailable."""
         if self._closed:
             raise LogUnavailable(self._closed)
         self._before_retention()
@@ -246,18 +240,16 @@ class SqliteLog:
         self.request_retention(passed()[PARTITION], oldest_us, self._limits.retain_bytes)
 
     def request_retention(self, passed: int, older_than_us: float, keep_bytes: int) -> None:
-        """Request the deletion of parsed segments that are too old, or that make the log too large.
+        """Request the deletion of parsed segments that are too old, or exceed the size limit.
 
-        passed: the newest sequence in the lake; later records are never deleted. older_than_us: delete segments that
-        were last written before this time (us). keep_bytes: size of the log above which the oldest segments are
-        deleted.
+        passed: the newest sequence in the lake; later records are never deleted.
         """
         with self._wake:
             self._retention = (passed, older_than_us, keep_bytes)
             self._wake.notify()
 
     async def aclose(self) -> None:
-        """Call `close` in a thread, because meanwhile the event loop must deliver the last answers."""
+        """Call `close` in a thread, because the event loop must deliver the last answers."""
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
@@ -272,9 +264,9 @@ class SqliteLog:
 
     # The writer thread
 
-    def _write_groups(self) -> None:
+    def _run(self) -> None:
         try:
-            self._open_files()
+            self._open()
             self._opened.set_result(None)
         except GiveUp as error:
             self._closed = str(error)
@@ -284,10 +276,10 @@ class SqliteLog:
             if not group and self._closing:
                 return
             if self._writer is None:
-                self._reopen_files()
+                self._reopen()
             if group:
-                self._commit_group(group)
-            self._maintain_segments()
+                self._commit(group)
+            self._tidy()
 
     def _next_group(self) -> list[WaitingRequest]:
         with self._wake:
@@ -296,52 +288,49 @@ class SqliteLog:
                     return []
             return self._waiting.take_group()
 
-    def _commit_group(self, group: list[WaitingRequest]) -> None:
+    def _commit(self, group: list[WaitingRequest]) -> None:
         failure = None
         if self._writer is None:
             failure = LogUnavailable(self._closed)
         else:
             try:
                 self._writer.write([record for waiting in group for record in waiting.records])
-                self._opening.write_count(self._writer)
+                self._opening.acknowledge(self._writer)
                 self._error = None
             except LogUnavailable as error:
                 failure = error
-                self._close_after_failure(error)
+                self._failed(error)
         answer_group(group, failure)
         if not failure:
             self._on_commit()
 
-    def _maintain_segments(self) -> None:
+    def _tidy(self) -> None:
         retention, self._retention = self._retention, None
         if self._writer is None:
             return
         try:
-            self._writer.roll_or_checkpoint()
+            self._writer.tidy()
         except LogUnavailable as error:
-            self._close_after_failure(error)
+            self._failed(error)
             return
         if retention:
-            self._delete_old_segments(self._writer, *retention)
+            self._retain(self._writer, *retention)
 
-    def _delete_old_segments(self, writer: SegmentWriter, passed: int, older_than_us: float, keep_bytes: int) -> None:
+    def _retain(self, writer: SegmentWriter, passed: int, older_than_us: float, keep_bytes: int) -> None:
         put_off = None
         try:
-            writer.delete_old_segments(passed, older_than_us, keep_bytes, self._on_remove)
+            writer.retain(passed, older_than_us, keep_bytes, self._on_remove)
         except LogUnavailable as error:
             put_off = str(error)
         if put_off != self._put_off and put_off:
             log.warning("Retention is postponed: %s", put_off)
         self._put_off = put_off
 
-    def _close_after_failure(self, error: LogUnavailable) -> None:
-        """Close the files after a failed write.
-
-        The writer opens them again for the next group, and reads which records are stored.
-        """
+    def _failed(self, error: LogUnavailable) -> None:
+        """Close the files. The next group reads back what is on disk."""
         if self._error != str(error):
             log.warning("%s", error)
-        if self._misplaced_reason():
+        if self._misplaced():
             self._closed = str(error)  # until the path has the right log again
         else:
             self._error = str(error)
@@ -349,10 +338,10 @@ class SqliteLog:
             self._writer.close()
             self._writer = None
 
-    def _open_files(self) -> None:
+    def _open(self) -> None:
         began = time.monotonic()
         try:
-            self._writer = self._opening.open_segment()
+            self._writer = self._opening.open()
             self._closed = None
         except LogUnavailable as error:
             if self._closed != str(error):
@@ -361,13 +350,13 @@ class SqliteLog:
         finally:
             self._pause_s = min(MAX_PAUSE_S, RETRY_S + 10 * (time.monotonic() - began))
 
-    def _reopen_files(self) -> None:
+    def _reopen(self) -> None:
         try:
-            self._open_files()
+            self._open()
         except GiveUp as error:  # a newer Headwater has written the log, or it was replaced
             self._closed = str(error)
 
-    def _misplaced_reason(self) -> str | None:
+    def _misplaced(self) -> str | None:
         writer = self._writer
         try:
             if writer:
@@ -378,11 +367,11 @@ class SqliteLog:
 
     # The caller's thread
 
-    def _enqueue_request(self, waiting: WaitingRequest) -> None:
-        if trouble := self._disk.unavailability_reason():
+    def _enqueue(self, waiting: WaitingRequest) -> None:
+        if trouble := self._disk.trouble():
             raise LogUnavailable(trouble)
         with self._wake:
             if self._closing:
                 raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
-            self._waiting.enqueue(waiting)
+            self._waiting.put(waiting)
             self._wake.notify()

@@ -1,4 +1,4 @@
-"""Sends batches of events to a receiver, repeats them until the receiver answers, and interprets the answers."""
+"""Sends batches of events to a receiver until it answers, and interprets the answers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.http_connection import HttpAnswer, PersistentConnection, retry_after_s, ssl_context
+from headwater.common.http_connection import HttpAnswer, PersistentConnection, retry_after, ssl_context
 from headwater.common.server_address import server_address
 
 BATCH = 500
@@ -23,10 +23,7 @@ _LONGEST_PAUSE_S = 30.0
 _LONGEST_ASKED_S = 300.0
 
 Ask = Callable[[str, str, bytes | None, Mapping[str, str]], HttpAnswer]
-"""A function that sends a request to a receiver. Its parameters are method, path, body, and headers except the key.
-
-It raises Retry if no answer came.
-"""
+"""Sends a request to a receiver: method, path, body, headers besides the key. Raises Retry if no answer came."""
 
 
 class BatchSender:
@@ -38,49 +35,44 @@ class BatchSender:
         *,
         patience_s: float,
         wait: Callable[[float], object] = time.sleep,
-        on_failure: Callable[[str], None] = lambda _: None,
+        on_trouble: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Set up a sender that has sent nothing yet.
 
-        ask: sends a request. patience_s: seconds for which a batch without an answer is sent again. This applies only
-        after the receiver has answered any request; before, the first failure is raised, unless `patience_s` is
-        infinite. wait: sleeps for a number of seconds. on_failure: called with the reason before each new attempt.
+        patience_s: how long to send a batch again if it gets no answer, once the receiver has answered any request;
+        on_trouble: called with the reason before each new attempt.
         """
         self._ask = ask
         self._patience_s = patience_s
         self._wait = wait
-        self._on_trouble = on_failure
+        self._on_trouble = on_trouble
         self._has_answered = patience_s == float("inf")
 
     def send(self, bodies: Sequence[bytes]) -> dict[int, str]:
-        """Send events, and return a mapping from the index of each refused event to the reason.
+        """Send at most `BATCH` events of at most `BATCH_BYTES`; return the reason of each refused event, by index.
 
-        bodies: at most `BATCH` events of at most `BATCH_BYTES` in total. Raises Retry if no answer came in time,
-        although the receiver may have accepted some events. Raises WrongSetting for a wrong key.
+        Raises Retry if no answer came in time (some events may have been accepted), WrongSetting for a wrong key.
         """
         if not bodies:
             return {}
-        answer = self._post_with_retries(BATCHES, b"[" + b",".join(bodies) + b"]", {})
+        answer = self._answer(BATCHES, b"[" + b",".join(bodies) + b"]", {})
         if answer.status == 204:
             return {}
         if answer.status == 200:
-            return {item["index"]: item["reason"] for item in _decode_answer(answer)["failed_events"]}
+            return {item["index"]: item["reason"] for item in _json_of(answer)["failed_events"]}
         if len(bodies) == 1:
-            return {0: _decode_answer(answer)["error"]}
+            return {0: _json_of(answer)["error"]}
         middle = len(bodies) // 2  # one invalid event spoils the batch, or the batch is too large
         earlier, later = self.send(bodies[:middle]), self.send(bodies[middle:])
         return earlier | {middle + index: reason for index, reason in later.items()}
 
-    def send_rejected_line(self, body: bytes, file: str, line: int) -> str | None:
-        """Send a line of a file that is not an event, so that it is stored in table `rejected`.
+    def quarantine(self, body: bytes, file: str, line: int) -> str | None:
+        """Send a line of a file that is not an event, for table `rejected`. Return the reason if it was refused."""
+        answer = self._answer(ONE, body, {"headwater-origin": quote(f"{file}:{line}")})
+        return None if answer.status == 200 else str(_json_of(answer)["error"])
 
-        Returns None if the receiver accepted the line, or else the reason of the refusal.
-        """
-        answer = self._post_with_retries(ONE, body, {"headwater-origin": quote(f"{file}:{line}")})
-        return None if answer.status == 200 else str(_decode_answer(answer)["error"])
-
-    def _post_with_retries(self, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        """Send a request until the receiver returns an answer about the body, and not a temporary error."""
+    def _answer(self, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+        """Post until the receiver gives an answer about the body itself."""
         deadline, pause_s = time.monotonic() + self._patience_s, _FIRST_PAUSE_S
         while True:
             try:
@@ -92,9 +84,9 @@ class BatchSender:
             else:
                 self._has_answered = True
                 if answer.status not in _AGAIN and answer.status < 500:
-                    return _check_answer(answer)
+                    return _checked(answer)
                 why = f"The receiver answers {answer.status}: {answer.body[:200].decode('utf-8', 'replace')}"
-                asked_s = min(retry_after_s(answer.headers), _LONGEST_ASKED_S)
+                asked_s = min(retry_after(answer.headers), _LONGEST_ASKED_S)
             if time.monotonic() >= deadline:
                 raise Retry(f"{why} Given up after {self._patience_s:.0f} s; run the command again.")
             self._on_trouble(why)
@@ -104,38 +96,32 @@ class BatchSender:
 
 @contextmanager
 def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
-    """Yield a function that sends requests to a receiver. It connects at the first request.
-
-    Raises WrongSetting if `url` is not valid.
-    """
+    """Open a connection to a running receiver, with the first request. Raises WrongSetting if `url` is not valid."""
     address = server_address(url)
     own = {"content-type": "application/json", "user-agent": "headwater"}
     own |= {"authorization": f"Bearer {key}"} if key else {}
 
     def ask(method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
         try:
-            return connection.request(method, path, body, {**own, **headers})
+            return connection.ask(method, path, body, {**own, **headers})
         except Retry as error:
-            raise Retry(f"{error}. Start `headwater up`, or give its URL with --server.") from error
+            raise Retry(f"{error}. Start `headwater up`, or give its address with --to.") from error
 
     with closing(PersistentConnection(address, timeout_s=30.0, context=ssl_context())) as connection:
         yield ask
 
 
-def _check_answer(answer: HttpAnswer) -> HttpAnswer:
-    """Return the answer if it is about the body.
-
-    Raises WrongSetting if the receiver refuses the key, or if the server is not a Headwater receiver.
-    """
+def _checked(answer: HttpAnswer) -> HttpAnswer:
+    """Return an answer about the body. Raises WrongSetting if the key is refused or no Headwater receiver answers."""
     if answer.status in (401, 403):
-        problem = _decode_answer(answer)
+        problem = _json_of(answer)
         raise WrongSetting(f"{problem['error']} {problem.get('fix', '')} Give it with --key or HEADWATER_KEY.")
     if answer.status not in (200, 204, 400, 413):
         raise WrongSetting(f"The server at this address is not a Headwater receiver: status {answer.status}.")
     return answer
 
 
-def _decode_answer(answer: HttpAnswer) -> dict[str, Any]:
+def _json_of(answer: HttpAnswer) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(answer.body)
     except msgspec.DecodeError:

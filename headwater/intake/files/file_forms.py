@@ -1,8 +1,7 @@
-"""The formats in which transports write events into files.
+"""The formats in which transports write events into files. Reading continues where it ended the last time.
 
-Reading continues at the position where it ended the last time. In files with one event per line, the position is a byte
-offset, so only the new part of a growing file is read. In formats that are read as a whole (gzip, one document or
-array, Avro of Event Hubs Capture), the position is a number of events.
+In files of lines that position is a byte, so a growing file is read from there. In formats that are read as a whole
+(gzip, one document or array, Avro of Event Hubs Capture) it is a number of events.
 """
 
 import gzip
@@ -21,20 +20,19 @@ from headwater.events.event_files import (
     has_an_event_per_line,
     is_filled,
     lines_of,
-    read_whole_document,
+    whole_document,
 )
-from headwater.intake.files.capture_records import AVRO, read_capture_bodies
+from headwater.intake.files.capture_records import AVRO, bodies_of_capture
 
 GZIP = b"\x1f\x8b"
 SCAN_LIMIT = 4096
-"""Number of bytes at the beginning of a file by which its format is recognised."""
+"""Bytes at the beginning of a file that decide its format."""
 
 
 class FilePlace(NamedTuple):
-    """A position in a file, at which reading continues.
+    """Position at which reading continues: a number of bytes in `lines`, a number of events in other formats.
 
-    form: the format, empty before the first read. position: a byte offset if `form` is `lines`, otherwise a number of
-    events. line: number of the line before the position.
+    form: the format, empty before anything was read; line: the number of the line before the position.
     """
 
     form: str = ""
@@ -42,12 +40,10 @@ class FilePlace(NamedTuple):
     line: int = 0
 
 
-class FileEvent(NamedTuple):
-    """One event of a file.
+class Piece(NamedTuple):
+    """One event of a file, the line it begins at (in Capture files the record), and the position after it.
 
-    text: the bytes of the event, empty if the event is too long to be read. line: number of the line at which the event
-    begins; in Capture files, number of the record. behind: the position after the event. whole: False for the
-    incomplete end of a file.
+    text: empty if the event is too long to be read; whole: false for the incomplete end of a file.
     """
 
     text: bytes
@@ -56,34 +52,30 @@ class FileEvent(NamedTuple):
     whole: bool = True
 
 
-class UnknownFileFormat(Exception):
+class NoEvents(Exception):
     """The file has none of the formats that contain events. The message states the reason."""
 
 
 GetClaim = Callable[[bytes], bytes]
-"""A function that returns a large body by its key. Capture files of Headwater's own hub contain such keys.
-
-It raises GiveUp if the body does not exist, and Retry if it cannot be read now.
-"""
+"""Returns a large body by its key. Capture files of Headwater's own hub contain such keys. Raises GiveUp, Retry."""
 
 
-def read_file_events(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[FileEvent]:
-    """Yield the events of a file after a position.
+def read_pieces(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[Piece]:
+    """Yield the events of a file after a position. At most the last piece is incomplete; its rest may still be written.
 
-    Only the last event may be incomplete, because a producer may still write the rest. claim: returns a large body by
-    its key. Raises UnknownFileFormat if the file is not text, gzip or Avro.
+    Raises NoEvents if the file is not text, gzip or Avro.
     """
-    form = place.form or _detect_format(file)
+    form = place.form or _form(file)
     if form == "lines":
         file.seek(place.position)
-        return _read_lines(file, place)
+        return _lines(file, place)
     file.seek(0)
     events = _READ[form](file, claim)
-    pieces = (FileEvent(each.text or b"", each.line, FilePlace(form, n, each.line)) for n, each in enumerate(events, 1))
-    return _until_incomplete(islice(pieces, place.position, None), FilePlace(form, place.position, place.line))
+    pieces = (Piece(each.text or b"", each.line, FilePlace(form, n, each.line)) for n, each in enumerate(events, 1))
+    return _until_torn(islice(pieces, place.position, None), FilePlace(form, place.position, place.line))
 
 
-def _detect_format(file: BinaryIO) -> str:
+def _form(file: BinaryIO) -> str:
     file.seek(0)
     begin = file.read(SCAN_LIMIT)
     if begin.startswith(GZIP):
@@ -91,81 +83,74 @@ def _detect_format(file: BinaryIO) -> str:
     if begin.startswith(AVRO):
         return "capture"
     if b"\0" in begin:
-        raise UnknownFileFormat("it is not text, gzip or Avro")
+        raise NoEvents("it is not text, gzip or Avro")
     file.seek(0)
-    return "lines" if _has_events_per_line(list(filter(is_filled, first_two_filled(lines_of(file))))) else "document"
+    return "lines" if _is_of_lines(list(filter(is_filled, first_two_filled(lines_of(file))))) else "document"
 
 
-def _has_events_per_line(head: list[EventText]) -> bool:
-    """Whether a file has one event per line.
-
-    head: the first lines that are not blank, at most two. A single line that is not a JSON object may be the first line
-    of a document that is still being written.
-    """
+def _is_of_lines(head: list[EventText]) -> bool:
+    """Decide by the first filled lines. A single one may be the first line of a document that is still written."""
     if len(head) == 1 and head[0].text is not None:
         return _is_object(head[0].text)
     return not head or has_an_event_per_line(head)
 
 
-def _read_lines(file: BinaryIO, place: FilePlace) -> Iterator[FileEvent]:
+def _lines(file: BinaryIO, place: FilePlace) -> Iterator[Piece]:
     for each in lines_of(file, place.line, place.position):
         if is_filled(each):
             text = each.text or b""
             has_ended = each.text is None or text.endswith(b"\n")
             behind = each.line if has_ended else each.line - 1  # the rest of the line is read later, as this line
             # a complete object needs no rest, even if its line has not ended
-            yield FileEvent(text, each.line, FilePlace("lines", each.end, behind), has_ended or _is_object(text))
+            yield Piece(text, each.line, FilePlace("lines", each.end, behind), has_ended or _is_object(text))
 
 
-def _read_gzip(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
+def _gzip(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
     with gzip.GzipFile(fileobj=file) as inflated:
-        yield from _read_text_events(inflated)
+        yield from _events(inflated)
 
 
-def _read_text_events(file: Bytes) -> Iterator[EventText]:
+def _events(file: Bytes) -> Iterator[EventText]:
     lines = lines_of(file)
     head = list(first_two_filled(lines))
-    if _has_events_per_line(list(filter(is_filled, head))):
+    if _is_of_lines(list(filter(is_filled, head))):
         yield from filter(is_filled, chain(head, lines))
     else:
-        yield from _events_of_document(read_whole_document("It", head, file))
+        yield from _document_of(whole_document("It", head, file))
 
 
-def _read_document(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
-    yield from _events_of_document(read_whole_document("It", [], file))
+def _document(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
+    yield from _document_of(whole_document("It", [], file))
 
 
-def _events_of_document(text: bytes) -> Iterator[EventText]:
+def _document_of(text: bytes) -> Iterator[EventText]:
     for each in events_of_document(text):
         if each.text == text and not _is_object(text):
             raise EOFError(f"The file is not an event or an array of events; {len(text)} bytes.")
         yield each
 
 
-def _read_capture(file: BinaryIO, claim: GetClaim) -> Iterator[EventText]:
-    for number, body in enumerate(read_capture_bodies(file, claim), 1):
+def _capture(file: BinaryIO, claim: GetClaim) -> Iterator[EventText]:
+    for number, body in enumerate(bodies_of_capture(file, claim), 1):
         if body is not None:
             yield EventText(number, body, 0)
 
 
 _READ: dict[str, Callable[[BinaryIO, GetClaim], Iterator[EventText]]] = {
-    "gzip": _read_gzip,
-    "document": _read_document,
-    "capture": _read_capture,
+    "gzip": _gzip,
+    "document": _document,
+    "capture": _capture,
 }
 
 
-def _until_incomplete(pieces: Iterator[FileEvent], after: FilePlace) -> Iterator[FileEvent]:
-    """Yield the events.
-
-    If the file ends too early, yield an incomplete last event with the error message as its text.
-    """
+def _until_torn(pieces: Iterator[Piece], behind: FilePlace) -> Iterator[Piece]:
+    """Pass pieces on. If the file breaks off, the last piece is incomplete and contains the reason."""
     try:
         for piece in pieces:
             yield piece
-            after = piece.behind
+            behind = piece.behind
     except (EOFError, zlib.error, gzip.BadGzipFile, WrongSetting) as error:
-        yield FileEvent(str(error).encode(), after.line + 1, after, whole=False)
+        yield Piece(str(error).encode(), behind.line + 1, behind, whole=False)
 
 
 def _is_object(text: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Records how far each file was ingested, so that no event is sent twice. Each receiver has a separate SQLite file."""
+"""Records how far each file was ingested, in one SQLite file for each receiver, so no event is sent to it twice."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,16 +18,13 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class FilePosition:
+class TakenFile:
     """How far a file was ingested.
 
-    store, identity, path: which file this is; see `FoundFile`. size, modified_us, version: as in the listing before the
-    file was read.
-    place: the position to which the file was read. tail, tail_bytes: digest and length of the bytes directly before the
-    position. head: digest of the beginning of the file, empty if the file is short.
-    ended: the file was read to its end, or to an incomplete event at its end. torn: the end is an incomplete event.
-    refused: some events of the file are not in the lake. taken_us: when the receiver last acknowledged events of the
-    file (us, clock of this machine).
+    size, modified_us, version: as the file was listed then; ended: it was read up to its end or an incomplete end.
+    tail, tail_bytes: digest and length of the bytes right before the position; head: digest of its beginning.
+    refused: some of its events are not in the lake; taken_us: when the receiver last acknowledged some of its events,
+    by this machine's clock.
     """
 
     store: str
@@ -61,17 +58,13 @@ _COLUMNS = "store, identity, path, size, modified_us, version, form, position, l
 _COLUMNS += "ended, torn, refused, taken_us"
 
 
-class IngestLedger:
-    """The ledger of one receiver.
-
-    Only one process can have it open; the system releases the lock when the process ends.
-    """
+class TakenLedger:
+    """The ledger. One process at a time has it open; the system releases the lock when the process ends."""
 
     def __init__(self, path: Path) -> None:
-        """Open the ledger, and create the file if it is missing.
+        """Open it, made if it is missing.
 
-        Raises WrongSetting if another process has the ledger open or the file is not a ledger, and Retry while the disk
-        cannot be written.
+        Raises WrongSetting where another process holds it, or it is none, Retry while its disk takes nothing.
         """
         self.path = path
         try:
@@ -97,35 +90,32 @@ class IngestLedger:
                 raise Retry(f"Cannot store the ingest state in {path}: {explain(error, 'state')}") from error
             raise WrongSetting(f"Cannot store the ingest state in {path}: {error}. Choose another --state.") from error
 
-    def find(self, store: str, identity: str) -> FilePosition | None:
-        """Return how far a file was ingested, or None if the ledger does not contain the file."""
+    def find(self, store: str, identity: str) -> TakenFile | None:
+        """Return how far a file was ingested."""
         query = f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND identity = ?"
-        with self._disk_errors():
-            return next(map(_from_row, self._file.execute(query, (store, identity))), None)
+        with self._used():
+            return next(map(_taken_file, self._file.execute(query, (store, identity))), None)
 
-    def find_by_beginning(self, store: str, head: bytes) -> list[FilePosition]:
-        """Return the positions of at most ten files with lines that have the same beginning.
-
-        The caller uses them to recognize a renamed file. head: digest of the beginning.
-        """
+    def alike(self, store: str, head: bytes) -> list[TakenFile]:
+        """Return how far files of lines with the same beginning were ingested: the file may be one of them, renamed."""
         where = "store = ? AND head = ? AND form = 'lines' AND head != x'' LIMIT 10"
-        with self._disk_errors():
-            return [*map(_from_row, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
+        with self._used():
+            return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
 
-    def store_positions(self, positions: Iterable[FilePosition]) -> None:
-        """Store positions of files in one transaction. Raises Retry if the disk cannot be written."""
+    def keep(self, taken: Iterable[TakenFile]) -> None:
+        """Store how far files were ingested, all or none. Raises Retry if the disk cannot be written."""
         marks = ",".join("?" * _COLUMNS.count(",") + "?")
-        with self._disk_errors(), self._file:
+        with self._used(), self._file:
             self._file.execute("BEGIN")
-            self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_to_row, positions))
+            self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
 
-    def delete_position(self, taken: FilePosition) -> None:
-        """Delete the position of a file that no longer exists."""
-        with self._disk_errors():
+    def forget(self, taken: TakenFile) -> None:
+        """Forget a file that no longer exists."""
+        with self._used():
             self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
 
     @contextmanager
-    def _disk_errors(self) -> Iterator[None]:
+    def _used(self) -> Iterator[None]:
         try:
             with transient_faults_as_retry(f"store the ingest state in {self.path}"):
                 yield
@@ -153,21 +143,18 @@ class IngestLedger:
 
 
 def ledger_path(state: Path, receiver: str) -> Path:
-    """Return the path of a receiver's ledger.
-
-    state: the folder of ledgers. The file name contains the host name of the receiver and a digest of its URL.
-    """
+    """Return the path of a receiver's ledger: its host name and a digest of its address."""
     name = urlsplit(receiver).netloc.rpartition("@")[2].replace(":", "-") or "receiver"
     return state.expanduser() / f"{name}-{blake2b(receiver.rstrip('/').encode(), digest_size=4).hexdigest()}.sqlite"
 
 
-def _to_row(taken: FilePosition) -> tuple[object, ...]:
+def _row(taken: TakenFile) -> tuple[object, ...]:
     return (
         taken.store, taken.identity, taken.path, taken.size, taken.modified_us, taken.version, *taken.place,
         taken.tail, taken.tail_bytes, taken.head, taken.ended, taken.torn, taken.refused, taken.taken_us,
     )  # fmt: skip
 
 
-def _from_row(row: Sequence[Any]) -> FilePosition:
+def _taken_file(row: Sequence[Any]) -> TakenFile:
     cells: list[Any] = [*row[:6], FilePlace(*row[6:9]), *row[9:12], *map(bool, row[12:15]), row[15]]
-    return FilePosition(*cells)
+    return TakenFile(*cells)

@@ -1,7 +1,4 @@
-"""The log partitions of one process.
-
-Keeps the parser of each partition between deliveries, and limits the commit rate.
-"""
+"""The log partitions of one process: keeps a parser for each between deliveries, and limits the commit rate."""
 
 import logging
 import threading
@@ -12,8 +9,8 @@ from typing import Protocol
 
 from headwater.common.errors import GiveUp, InvalidEvent, Retry
 from headwater.intake.event_log import LoggedRecord, LogReader
-from headwater.intake.parser.partition_parser import PartitionParser
-from headwater.lake.attempts import UnfinishedAttempts
+from headwater.intake.parser.log_ingest import Parser
+from headwater.lake.attempts import Attempts
 
 log = logging.getLogger(__name__)
 
@@ -26,72 +23,61 @@ _KILLS = InvalidEvent(
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One log partition with its reader and parser.
-
-    attempts: counts the attempts at the current batch, so that a batch that kills the process is split.
-    """
+    """The parser of one partition, and the number of attempts at its current batch."""
 
     reader: LogReader
-    parser: PartitionParser
-    attempts: UnfinishedAttempts
+    parser: Parser
+    attempts: Attempts
 
-    def commit_next(self) -> int:
-        """Commit the next records of the log, and return the number of records."""
-        limit = self.attempts.begin_batch(self.parser.watermark())
+    def step(self) -> int:
+        """Commit the next records of the log. Returns their number."""
+        limit = self.attempts.begin(self.parser.watermark())
         try:
-            return self.parser.commit_next(limit) if limit else self.parser.reject_next(_KILLS)
+            return self.parser.step(limit) if limit else self.parser.reject_next(_KILLS)
         finally:
-            self.attempts.end_batch()
+            self.attempts.end()
 
-    def commit_delivery(self, delivered: Sequence[LoggedRecord]) -> None:
-        """Commit the records that a trigger delivered.
-
-        If a process has died at these records before, they are committed in smaller parts.
-        """
+    def take(self, delivered: Sequence[LoggedRecord]) -> None:
+        """Commit a delivery of a trigger, in smaller parts if a process has died at these records before."""
         while delivered:
-            limit = self.attempts.begin_batch(self.parser.watermark())
+            limit = self.attempts.begin(self.parser.watermark())
             try:
                 if limit:
-                    self.parser.commit_delivery(delivered[:limit])
+                    self.parser.take(delivered[:limit])
                     delivered = delivered[limit:]
                 else:
                     self.parser.reject_next(_KILLS)
             finally:
-                self.attempts.end_batch()
+                self.attempts.end()
 
 
-class WaitingPartitions(Protocol):
-    """The interface that records for health checks which partitions wait, and why."""
+class Trouble(Protocol):
+    """Records which partitions wait and why, for health checks."""
 
-    def record_trouble(self, error: Exception, partition: str = "") -> str:
-        """Record why a partition waits, and return the reason as text."""
+    def begin(self, error: Exception, partition: str = "") -> str:
+        """Record why a partition waits; return the reason."""
 
-    def record_recovery(self, partition: str = "") -> None:
+    def end(self, partition: str = "") -> None:
         """Record that a partition works again."""
 
 
 class Partitions:
-    """The log partitions in a process of the Function App. Processes one delivery at a time."""
+    """The partitions in a process of the Function App. Processes one delivery at a time."""
 
-    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, waiting: WaitingPartitions):
-        """open_partition: opens the partition with a name.
-
-        flush_s: minimum seconds between the starts of two commits, over all partitions of the process. waiting: records
-        which partitions wait.
-        """
+    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, trouble: Trouble):
+        """flush_s: minimum time between the starts of two commits, over all partitions of the process."""
         self._open_partition = open_partition
         self._flush_s = flush_s
-        self._trouble = waiting
+        self._trouble = trouble
         self._open: dict[str, Partition] = {}
         self._turn = threading.Lock()
         self._not_before = 0.0
 
-    def commit_delivery(self, name: str, delivered: Sequence[LoggedRecord]) -> None:
-        """Commit the records of a delivery to the lake. After that, the trigger may write its checkpoint.
+    def take(self, name: str, delivered: Sequence[LoggedRecord]) -> None:
+        """Commit a delivery to the lake; the trigger may write its checkpoint afterwards.
 
         Raises Retry or GiveUp, after a log line. Both must fail the trigger's invocation, so that the trigger repeats
-        the delivery until it succeeds. After a GiveUp, the delivery can succeed only when an operator has acted. No
-        event is skipped.
+        the delivery until it succeeds. For GiveUp an operator has to act first. No event is skipped.
         """
         with self._turn:
             time.sleep(max(0.0, self._not_before - time.monotonic()))
@@ -99,14 +85,14 @@ class Partitions:
                 time.monotonic() + self._flush_s
             )  # from start to start: a slow commit needs no extra pause
             try:
-                self._open_partition_once(name).commit_delivery(delivered)
-                self._trouble.record_recovery(name)
+                self._partition(name).take(delivered)
+                self._trouble.end(name)
             except (Retry, GiveUp) as error:
-                self._close_after_error(name, error)
+                self._put_off(name, error)
                 raise
 
     def catch_up(self, name: str, older_than_s: float) -> int:
-        """Commit the records that have waited in the log longer than `older_than_s`. Returns the number of records.
+        """Commit records that have waited in the log for too long. Returns their number.
 
         A host that stops at the wrong moment may write the checkpoint of a failed delivery. The next delivery closes
         the gap, but an idle partition has no next delivery. Errors are logged; the next call tries again.
@@ -114,32 +100,27 @@ class Partitions:
         taken = 0
         with self._turn:
             try:
-                partition = self._open_partition_once(name)
-                while self._waits_since(partition, older_than_s) and (more := partition.commit_next()):
+                partition = self._partition(name)
+                while self._waits_since(partition, older_than_s) and (more := partition.step()):
                     taken += more
                 if taken:
                     partition.reader.close()  # `step` keeps a link open, over which the hub keeps sending
-                self._trouble.record_recovery(
-                    name
-                )  # no record is overdue, whether this process or another committed it
+                self._trouble.end(name)  # no record is overdue, whether this process or another committed it
             except (Retry, GiveUp) as error:
-                self._close_after_error(name, error)
+                self._put_off(name, error)
         return taken
 
-    def _open_partition_once(self, name: str) -> Partition:
+    def _partition(self, name: str) -> Partition:
         if name not in self._open:
             self._open[name] = self._open_partition(name)
         return self._open[name]
 
-    def _close_after_error(self, name: str, error: Exception) -> None:
-        """Log the error, and close the partition.
-
-        The next call opens the partition again, because log or lake may have been replaced until then.
-        """
+    def _put_off(self, name: str, error: Exception) -> None:
+        """Log the reason, and close the partition: the next call opens it again, because log and lake may change."""
         if partition := self._open.pop(name, None):
             partition.reader.close()
         level = logging.CRITICAL if isinstance(error, GiveUp) else logging.WARNING
-        log.log(level, "Partition %s waits, nothing is lost: %s", name, self._trouble.record_trouble(error, name))
+        log.log(level, "Partition %s waits, nothing is lost: %s", name, self._trouble.begin(error, name))
 
     @staticmethod
     def _waits_since(partition: Partition, seconds: float) -> bool:

@@ -1,7 +1,4 @@
-"""The receiver: converts a posted request to records of the event log, and answers it.
-
-Independent of web frameworks.
-"""
+"""The receiver: turns a posted request into records of the event log, and an answer. Independent of web frameworks."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +10,7 @@ import msgspec
 class Request:
     """A request from any web server.
 
-    headers: maps lower-case names to values, one value per name. query: the query string. body: the bytes if the server
-    has read the whole body, otherwise a stream of chunks.
+    headers: lower-case names, one value per name; body: bytes if the server has read it, else a stream.
     """
 
     method: str
@@ -33,17 +29,17 @@ class Answer:
 
 
 class Refusal(Exception):
-    """A request is refused with status 4xx or 503. Metrics and notes count refusals by `reason`."""
+    """A request that gets a 4xx or 503 answer. Metrics and notes count it by its reason."""
 
-    def __init__(self, status: int, reason: str, problem: str, fix: str, field: str | None = None) -> None:
-        super().__init__(f"{problem} {fix}")
+    def __init__(self, status: int, reason: str, what: str, fix: str, field: str | None = None) -> None:
+        super().__init__(f"{what} {fix}")
         self.status = status
         self.reason = reason
-        self.what = problem
+        self.what = what
         self.fix = fix
         self.field = field
 
     def answer(self) -> Answer:
-        """Build the error response with problem, field and fix (docs/reference/api.md, "Posting events")."""
+        """Build the error response with problem, field and fix (docs/api.md, "Posting events")."""
         body = msgspec.json.encode({"error": self.what, "field": self.field, "fix": self.fix})
         return Answer(self.status, body, {"allow": "POST"} if self.status == 405 else {})

@@ -1,4 +1,4 @@
-"""Counts refused requests by reason, and collects notes about them for the log, with a limited number per flush."""
+"""Counts refused requests by reason, and writes notes about them to the log: a few records per second at most."""
 
 import time
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ REFUSED = Counter("headwater_refused", "Requests and batch items that were refus
 
 
 @dataclass(slots=True)
-class _RefusalNote:
+class _Note:
     """Refusals of one kind since the last flush."""
 
     status: int
@@ -40,15 +40,12 @@ _OTHER_PATHS = "other paths"
 
 
 class Refusals:
-    """Collects notes between two flushes.
-
-    If the process is killed, the notes are lost, but no acknowledged event is.
-    """
+    """Collects notes between two flushes. A killed process loses them, which loses no acknowledged event."""
 
     def __init__(self) -> None:
         """Create an empty collection."""
         self._noted_paths: dict[str, float] = {}
-        self._notes: dict[tuple[str, str, str | None, str | None], _RefusalNote] = {}
+        self._notes: dict[tuple[str, str, str | None, str | None], _Note] = {}
 
     def add(self, refusal: Refusal, route: str, key: str | None, user_agent: str | None) -> None:
         """Count one refusal. The note has no text of the body and a redacted user agent, as both may hold secrets."""
@@ -58,7 +55,7 @@ class Refusals:
             kind = ("other", route, None, None)
         note = self._notes.get(kind)
         if note is None:
-            note = self._notes[kind] = _RefusalNote(
+            note = self._notes[kind] = _Note(
                 status=refusal.status,
                 reason=kind[0],
                 route=route,
@@ -71,10 +68,7 @@ class Refusals:
         note.count += 1
 
     def add_wrong_path(self, refusal: Refusal, path: str, user_agent: str | None) -> None:
-        """Count a POST to a wrong path.
-
-        The note has the path without secrets, or "other paths" if there are too many different paths.
-        """
+        """Count a POST to a wrong path under its redacted path; under "other paths" once there are too many."""
         route = redact_text(path)[:100]
         now = time.monotonic()
         self._noted_paths = {name: at for name, at in self._noted_paths.items() if now - at < WRONG_PATH_S}
@@ -85,11 +79,11 @@ class Refusals:
             route = _OTHER_PATHS
         self.add(refusal, route, None, user_agent)
 
-    def has_notes(self) -> bool:
-        """Whether there are notes, including notes about wrong paths that must wait for the end of their interval."""
+    def is_waiting(self) -> bool:
+        """Whether notes are waiting, including those of wrong paths whose interval has not passed."""
         return bool(self._notes)
 
-    def take_notes(self, *, is_last: bool = False) -> list[Record]:
+    def take(self, *, is_last: bool = False) -> list[Record]:
         """Remove the notes and return them as log records.
 
         Notes about wrong paths stay until their interval has passed, unless `is_last`.
@@ -105,10 +99,10 @@ class Refusals:
                 self._noted_paths[note.route] = now
         return [Record(RecordKind.REFUSAL, msgspec.json.encode(note)) for note in notes.values()]
 
-    def put_back_notes(self, records: list[Record]) -> None:
+    def give_back(self, records: list[Record]) -> None:
         """Put back notes that the log did not accept, for the next flush."""
         for record in records:
-            note = msgspec.json.decode(record.body, type=_RefusalNote)
+            note = msgspec.json.decode(record.body, type=_Note)
             kind = (note.reason, note.route, note.key, note.field)
             if kind in self._notes:
                 self._notes[kind].count += note.count

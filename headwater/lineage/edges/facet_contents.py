@@ -1,7 +1,4 @@
-"""Store and read the contents of schema, lineage and SQL facets by content hash.
-
-The contents have dataset names in canonical form and column names as sent.
-"""
+"""The contents of schema, lineage and SQL facets by content hash; names in canonical form, columns as sent."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -10,79 +7,73 @@ from msgspec import Struct
 
 from headwater.events.decode import decode
 from headwater.events.rows import Row
-from headwater.lineage.edges.schema_columns import Path, is_joined_hash, join_column_lists, split_schema_hash
+from headwater.lineage.edges.joined_lists import is_joined, joined_columns, lists_in
+from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.names.dataset_name import Name
 
-CanonicalizeName = Callable[[str, str], Name]
+Canonical = Callable[[str, str], Name]
 
 
 class Transformation(NamedTuple):
-    """The transformation of one edge, as the facet reports it.
+    """The transformation of one edge, as the facet reports it."""
 
-    is_direct: whether the edge is DIRECT; False for INDIRECT. subtype: for example IDENTITY or FILTER.
-    """
-
-    is_direct: bool
-    is_masked: bool
+    direct: bool
+    masked: bool
     subtype: str | None
     description: str | None
 
 
 OWN_JOB = Name("", "")
-"""Placeholder for a source or target of type JOB without a name. It means the job of the event with the facet."""
+"""Placeholder for a source or target of type JOB without a name: the job whose event carries the facet."""
 
 
 class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     """One line of a lineage facet.
 
-    target: the dataset that an entry of a `lineage` facet names as target; None for the dataset with the facet.
-    output_column: the output column; None if the line concerns the whole target.
-    source: the input dataset; None if the facet gives no source, or gives a job as source.
-    source_column: the input column; None if the line concerns the whole source.
-    has_transformation: whether the line has a transformation. If so, the producer can report filters and joins (9.2).
-    source_job: the name, as sent, of a job that feeds the output instead of a dataset (rule 4.12); `OWN_JOB` for the
-    job of the event; None without such a job.
-    target_job: the name, as sent, of the job that the source feeds (rule 4.13), or `OWN_JOB`; None without such a job.
-    A line with a target job has neither a target nor an output column.
+    target: the dataset that an entry of a `lineage` facet names; None for the dataset that carries the facet.
+    output: the output column; None for the whole target.
+    source: the input dataset; None if the facet gives none, or gives a job instead.
+    column: the input column; None for the whole source.
+    stated: the line has a transformation, so its producer can report filters and joins (rule 9.2).
+    job: the name, as sent, of a job that feeds the output instead of a dataset (rule 4.12); `OWN_JOB` for the job of
+    the event.
+    into_job: the name, as sent, of the job that the source feeds (rule 4.13); the line then has no target or output.
     """
 
     target: Name | None
-    output_column: str | None
+    output: str | None
     source: Name | None
-    source_column: str | None
+    column: str | None
     transformation: Transformation
-    has_transformation: bool = True
-    source_job: Name | None = None
-    target_job: Name | None = None
+    stated: bool = True
+    job: Name | None = None
+    into_job: Name | None = None
 
     @property
     def has_source(self) -> bool:
-        """Whether the line has a source, which is a dataset or a job."""
-        return self.source is not None or self.source_job is not None
+        """Whether a dataset or a job feeds the output."""
+        return self.source is not None or self.job is not None
 
 
-MAX_SQL_CHARACTERS = 100_000
-"""The maximum length of SQL that Headwater parses.
-
-Stored SQL is cut to one more character, so that readers recognize longer SQL.
-"""
+LONGEST_SQL = 100_000
+"""Characters of the longest statement that is parsed. One more character is stored, to recognize longer ones."""
 
 
 class SentSql(Struct, frozen=True, gc=False, array_like=True):
-    """The content of an `sql` facet. The dialect is None if the facet gives no dialect."""
+    """An `sql` facet: its query, and its dialect if it gives one."""
 
     query: str
     dialect: str | None = None
 
 
-class FacetContents(Protocol):
-    """Storage of facets by content hash. The methods that return a facet raise KeyError for an unknown hash."""
+class Contents(Protocol):
+    """Storage of facets by content hash. An unknown hash raises KeyError; it never means a facet without edges."""
 
     def __contains__(self, content_hash: object) -> bool:
         """Tell whether a facet with this hash is stored."""
 
     def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
-        """Store the columns of a schema. The path of a nested column follows the path of its struct."""
+        """Store the columns of a schema, nested ones after their parents."""
 
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
         """Store the lines of a lineage facet."""
@@ -91,7 +82,7 @@ class FacetContents(Protocol):
         """Return the lines of a lineage facet."""
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema, or of several schemas if the hash is a result of `join_schema_hashes`."""
+        """Return the columns of a schema, or of several joined lists (`joined_lists`)."""
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
         """Store an `sql` facet."""
@@ -100,8 +91,8 @@ class FacetContents(Protocol):
         """Return an `sql` facet."""
 
 
-class FacetContentsInMemory:
-    """Stores the contents of facets in dictionaries; implements `FacetContents`."""
+class ContentsInMemory:
+    """Contents in dictionaries."""
 
     def __init__(self) -> None:
         self._lineage: dict[str, Sequence[SentEdge]] = {}
@@ -124,9 +115,9 @@ class FacetContentsInMemory:
         return self._lineage[content_hash]
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema, or of several schemas if the hash is a result of `join_schema_hashes`."""
-        if is_joined_hash(content_hash):
-            return join_column_lists([self.schema(each) for each in split_schema_hash(content_hash)])
+        """Return the columns of a schema, or of several joined lists."""
+        if is_joined(content_hash):
+            return joined_columns([self.schema(each) for each in lists_in(content_hash)])
         return self._schemas[content_hash]
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
@@ -138,42 +129,42 @@ class FacetContentsInMemory:
         return self._sql[content_hash]
 
 
-def schema_paths(rows: Sequence[Row]) -> tuple[Path, ...]:
-    """Return the paths of the columns of a schema, given the rows of the schema in the table `schemas`."""
+def schema_columns(rows: Sequence[Row]) -> tuple[Path, ...]:
+    """Return the columns of a schema from its rows in the table `schemas`."""
     return tuple(tuple(row[2]) for row in rows)
 
 
-def parse_sql_facet(facet: bytes) -> SentSql:
-    """Parse the JSON of an `sql` facet. If the facet has no query, the query of the result is an empty text."""
+def sent_sql(facet: bytes) -> SentSql:
+    """Parse the JSON of an `sql` facet. If it has no query, the query of the result is empty."""
     value = decode(facet)
     query, dialect = (value.get("query"), value.get("dialect")) if isinstance(value, dict) else (None, None)
     if not isinstance(query, str) or not query.strip():
         return SentSql("")
-    return SentSql(query[: MAX_SQL_CHARACTERS + 1], dialect if isinstance(dialect, str) else None)
+    return SentSql(query[: LONGEST_SQL + 1], dialect if isinstance(dialect, str) else None)
 
 
-def read_sent_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> tuple[SentEdge, ...]:
-    """Return the lines of a lineage facet, given the rows of the facet in the table `column_lineage`.
+def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:
+    """Return the lines of a lineage facet from its rows in the table `column_lineage`.
 
-    The result omits lines with internal files of Delta as their source (rule 11.1).
+    Lines whose source is not a dataset (rule 11.1) are left out.
     """
-    edges = tuple(_read_all_edges(rows, canonical_name))
-    noise = {source for source in {edge.source for edge in edges} if source and is_delta_internal_file(source)}
+    edges = tuple(_sent_edges(rows, canonical))
+    noise = {source for source in {edge.source for edge in edges} if source and is_noise(source)}
     return tuple(edge for edge in edges if edge.source not in noise) if noise else edges
 
 
-def _read_all_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> Iterator[SentEdge]:
+def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]:
     forms: dict[tuple[str | None, str | None], Name | None] = {}
     transformations: dict[tuple[bool, Row], Transformation] = {}
 
     def form(namespace: str | None, name: str | None) -> Name | None:
-        found = canonical_name(namespace or "", name) if name else None
+        found = canonical(namespace or "", name) if name else None
         return forms.setdefault((namespace, name), found)
 
     for row in rows:  # a facet repeats the same names and transformations hundreds of times
         to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
-        job = _job_name(from_namespace, from_name) if from_type == "JOB" else None
-        target_job = _job_name(to_namespace, to_name) if to_type == "JOB" else None
+        job = _job(from_namespace, from_name) if from_type == "JOB" else None
+        into_job = _job(to_namespace, to_name) if to_type == "JOB" else None
         if job is not None:
             from_namespace = from_name = column = None
         place, step = (from_namespace, from_name), (output is None, row[13:17])
@@ -181,27 +172,24 @@ def _read_all_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> It
         transformation = transformations.get(step) or transformations.setdefault(
             step, _transformation(*row[13:17], dataset_wide=output is None)
         )
-        stated = _has_transformation(*row[13:17])
-        if target_job is not None:
+        stated = _is_stated(*row[13:17])
+        if into_job is not None:
             if source is not None or job is not None:
-                yield SentEdge(None, None, source, column, transformation, stated, job, target_job)
+                yield SentEdge(None, None, source, column, transformation, stated, job, into_job)
             continue
         target = form(to_namespace, to_name) if to_name else None
         yield SentEdge(target, output, source, column, transformation, stated, job)
 
 
-def _job_name(namespace: str | None, name: str | None) -> Name:
-    """Return the name of a job in a `lineage` facet as sent, or `OWN_JOB` if the facet gives no name."""
+def _job(namespace: str | None, name: str | None) -> Name:
+    """Return the name of a job in a `lineage` facet as sent, or `OWN_JOB` if the facet gives none."""
     return Name(namespace or "", name).cut if name else OWN_JOB
 
 
 def _transformation(
     kind: str | None, subtype: str | None, text: str | None, masking: bool | None, *, dataset_wide: bool
 ) -> Transformation:
-    """Return the transformation of a row.
-
-    Facets before version 1-1-0 have IDENTITY or MASKED as their type.
-    """
+    """Read a transformation, also from a facet older than 1-1-0, in which `type` was IDENTITY or MASKED."""
     old = (kind or "").upper()
     if subtype is None and masking is None and old not in ("", "DIRECT", "INDIRECT"):
         known = "IDENTITY" if old == "IDENTITY" else "TRANSFORMATION"
@@ -209,21 +197,21 @@ def _transformation(
     return Transformation(not dataset_wide and old != "INDIRECT", bool(masking), subtype, text or None)
 
 
-def _has_transformation(kind: str | None, subtype: str | None, _: str | None, masking: bool | None) -> bool:
-    """Tell whether a row has a transformation. The `transformationType` of facets before 1-1-0 does not count."""
+def _is_stated(kind: str | None, subtype: str | None, _: str | None, masking: bool | None) -> bool:
+    """Tell whether a line has a transformation; the `transformationType` of facets before 1-1-0 does not count."""
     return subtype is not None or masking is not None or (kind or "").upper() in ("DIRECT", "INDIRECT")
 
 
-_DELTA_FILE_PREFIXES = ("delta_source_snapshot_", "delta_table_state_")
+_NOISE = ("delta_source_snapshot_", "delta_table_state_")
 
 
-def is_delta_internal_file(name: Name) -> bool:
-    """Tell whether a name denotes internal files of Delta, which are not a dataset (rule 11.1)."""
+def is_noise(name: Name) -> bool:
+    """Tell whether a name is that of Delta's own files, which are not a dataset (rule 11.1)."""
     last = name.name.rpartition("/")[2]
-    return last == "_delta_log" or last.startswith(_DELTA_FILE_PREFIXES)
+    return last == "_delta_log" or last.startswith(_NOISE)
 
 
-_METADATA_TABLE_COLUMNS = (
+_OF_METADATA = (
     frozenset(("committed_at", "snapshot_id", "parent_id", "manifest_list")),  # snapshots
     frozenset(("made_current_at", "snapshot_id", "is_current_ancestor")),  # history
     frozenset(("latest_snapshot_id", "latest_schema_id", "latest_sequence_number")),  # metadata_log_entries
@@ -234,13 +222,10 @@ _METADATA_TABLE_COLUMNS = (
     frozenset(("record_count", "file_count", "position_delete_record_count")),  # partitions
     frozenset(("file_path", "pos", "delete_file_path")),  # position_deletes
 )
-"""Columns that identify the metadata tables of Iceberg 1.9.
-
-Their names do not, because listeners report `t.snapshots` under the name `t`.
-"""
+"""Columns that identify the metadata tables of Iceberg 1.9: listeners report `t.snapshots` under the name `t`."""
 
 
-def is_iceberg_metadata_table(columns: Sequence[Path]) -> bool:
-    """Tell whether these columns belong to an Iceberg metadata table instead of the table itself (rule 11.4)."""
+def is_of_metadata(columns: Sequence[Path]) -> bool:
+    """Tell whether columns are those of an Iceberg metadata table and not of the table itself (rule 11.4)."""
     names = {path[0] for path in columns}
-    return any(known <= names for known in _METADATA_TABLE_COLUMNS)
+    return any(known <= names for known in _OF_METADATA)

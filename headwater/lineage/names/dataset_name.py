@@ -1,22 +1,22 @@
-"""The name of a dataset or job, and the step by which one rule changes a name."""
+"""The name of a dataset or job, and one step from a name as sent to its canonical form."""
 
 import re
 from hashlib import sha256
 from typing import NamedTuple
 
 LONGEST = 4096
-"""The maximum length of a namespace or name in characters. Longer names are shortened (rule 2.2), except in bronze."""
+"""Maximum characters of a namespace or name. Longer ones are shortened (rule 2.2), but bronze stores all of them."""
 
 _HEAD, _TAIL = 2000, 1000
 
-_LOCAL_PATH = re.compile(r"(file|dbfs):(?://)?(/(?!/).+)", re.DOTALL)
+_LOCAL = re.compile(r"(file|dbfs):(?://)?(/(?!/).+)", re.DOTALL)
 _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://[^/]++)/*+(.*)", re.DOTALL)
 
 
 class Name(NamedTuple):
-    """The namespace and name of a dataset or job, as in OpenLineage, and the generation of a dataset (rule 10).
+    """The name of a dataset or job in OpenLineage's two parts, with the generation of a dataset (rule 10).
 
-    generation: the key of the run that ended the previous generation; empty for the first generation and for names
+    generation: the key of the run that ended the previous generation, empty for the first generation and for names
     without generations.
     """
 
@@ -31,7 +31,7 @@ class Name(NamedTuple):
 
     @property
     def parts(self) -> tuple[str, str]:
-        """The pair (namespace, name)."""
+        """Namespace and name."""
         return self.namespace, self.name
 
     @property
@@ -39,19 +39,16 @@ class Name(NamedTuple):
         """The name, shortened in the middle if it is too long (rule 2.2). Different names stay different."""
         if len(self.namespace) <= LONGEST and len(self.name) <= LONGEST:
             return self
-        return Name(_shorten(self.namespace), _shorten(self.name), self.generation)
+        return Name(_cut(self.namespace), _cut(self.name), self.generation)
 
     @property
     def shown(self) -> dict[str, str]:
-        """The JSON object that represents the name in answers, without the generation."""
+        """The name as JSON answers contain it."""
         return {"namespace": self.namespace, "name": self.name}
 
 
 class Step(NamedTuple):
-    """The effect of one rule on a name.
-
-    rule: the id of the rule. why: the explanation in the rule. before, after: the name before and after the rule.
-    """
+    """The effect of one rule on a name; `why` is the explanation in the rule."""
 
     rule: str
     why: str
@@ -59,8 +56,8 @@ class Step(NamedTuple):
     after: Name
 
 
-def _shorten(text: str) -> str:
-    """Replace the middle of a text that is too long with a note of its length and hash, which all answers show."""
+def _cut(text: str) -> str:
+    """Shorten a text in the middle and note that in the text, so that every answer and page shows it."""
     if len(text) <= LONGEST:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -69,5 +66,5 @@ def _shorten(text: str) -> str:
 
 def split_location(uri: str) -> Name | None:
     """Split a location such as `s3://bucket/a/b` or `dbfs:/mnt/a` into namespace and name; None for other texts."""
-    found = _LOCAL_PATH.fullmatch(uri) or _LOCATION.fullmatch(uri)
+    found = _LOCAL.fullmatch(uri) or _LOCATION.fullmatch(uri)
     return Name(found[1], found[2] or "/") if found else None

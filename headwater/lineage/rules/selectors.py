@@ -22,72 +22,59 @@ class SelectedColumn(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """The datasets and columns to which a rule applies: an exact text or a glob for each part of their names.
-
-    If the rule leaves out a part, the part is None and matches every name.
-    """
+    """The datasets and columns that a rule is about. A part that the rule leaves out is None and fits everything."""
 
     namespace: str | None = None
     dataset: str | None = None
     column: str | None = None
 
-    def exact_name(self) -> Name | None:
-        """Return the name of the dataset as the user wrote it.
-
-        The result is None if the namespace or the dataset is a glob, or if the rule leaves it out.
-        """
+    def exact(self) -> Name | None:
+        """Return the dataset as the user wrote it, None if namespace or dataset is a glob or left out."""
         if self.namespace is None or self.dataset is None or re.search(r"[*?\[]", self.namespace + self.dataset):
             return None
         return Name(self.namespace, self.dataset)
 
-    def is_column_match(self, column: str) -> bool:
-        """Tell whether the rule applies to a column. The comparison ignores case."""
-        return self.column is None or is_match(self.column.casefold(), column.casefold())
+    def fits_column(self, column: str) -> bool:
+        """Tell whether a column fits; case makes no difference."""
+        return self.column is None or fits(self.column.casefold(), column.casefold())
 
 
-class RuleIndex(Generic[T]):
-    """Finds the rules for a dataset.
-
-    An exact name in a rule matches every dataset whose canonical name equals the canonical form of the exact name.
-    """
+class Selected(Generic[T]):
+    """Finds the rules for a dataset. Exact names in rules may be written in any form with the same canonical form."""
 
     def __init__(self, rules: Iterable[tuple[Selector, T]], canonical: Callable[[str, str], Name]) -> None:
-        """Index rules by their selectors.
-
-        rules: (selector, rule) pairs, in the order in which the rules apply.
-        canonical: returns the canonical name of a dataset for a namespace and a name.
-        """
+        """rules: in order; canonical: returns the canonical form of a name."""
         self._exact: defaultdict[Name, list[tuple[int, T]]] = defaultdict(list)
         self._globs: list[tuple[int, Selector, T]] = []
-        self._cache: BoundedCache[tuple[str, str], tuple[T, ...]] = BoundedCache()
+        self._memo: BoundedCache[tuple[str, str], tuple[T, ...]] = BoundedCache()
         for number, (selector, rule) in enumerate(rules):
-            exact = selector.exact_name()
+            exact = selector.exact()
             if exact is None:
                 self._globs.append((number, selector, rule))
             else:
                 self._exact[canonical(*exact.parts)].append((number, rule))
 
-    def rules_for(self, namespace: str, name: str) -> tuple[T, ...]:
-        """Return the rules for the dataset with this canonical name, in the order in which they were given."""
-        found = self._cache.get((namespace, name))
+    def of(self, namespace: str, name: str) -> tuple[T, ...]:
+        """Return the rules for a dataset, by its canonical name, in order."""
+        found = self._memo.get((namespace, name))
         if found is None:
-            rules = self._find_rules(namespace, name)
-            found = self._cache.put((namespace, name), rules, len(rules))
+            rules = self._look_up(namespace, name)
+            found = self._memo.keep((namespace, name), rules, len(rules))
         return found
 
-    def _find_rules(self, namespace: str, name: str) -> tuple[T, ...]:
+    def _look_up(self, namespace: str, name: str) -> tuple[T, ...]:
         numbered = list(self._exact.get(Name(namespace, name), ()))
         for number, selector, rule in self._globs:
-            if is_match(selector.namespace, namespace) and is_match(selector.dataset, name):
+            if fits(selector.namespace, namespace) and fits(selector.dataset, name):
                 numbered.append((number, rule))
         return tuple(rule for _, rule in sorted(numbered, key=lambda one: one[0]))
 
 
-def is_match(glob: str | None, text: str) -> bool:
-    """Tell whether a text matches a glob. The glob None matches every text."""
-    return glob is None or _compile_glob(glob)(text) is not None
+def fits(glob: str | None, text: str) -> bool:
+    """Tell whether a text fits a glob; None fits everything."""
+    return glob is None or _compiled(glob)(text) is not None
 
 
 @lru_cache(maxsize=4096)
-def _compile_glob(glob: str) -> Callable[[str], re.Match[str] | None]:
+def _compiled(glob: str) -> Callable[[str], re.Match[str] | None]:
     return re.compile(translate(glob)).match

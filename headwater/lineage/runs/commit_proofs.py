@@ -1,4 +1,4 @@
-"""Rule 6.7: read what commits of Delta tables prove about writes. `headwater reconcile` sends these proofs."""
+"""Rule 6.7: what commits of Delta tables prove about writes, as `headwater reconcile` reports it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -6,36 +6,32 @@ from typing import Any, NamedTuple
 from headwater.events.decode import decode
 from headwater.events.finding_facet import COMMITS, NAMESPACE, PREFIX
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.jobs import run_id_of
+from headwater.lineage.runs.job_identity import run_id_of
 
-_PROOF_PREFIX, _SEPARATOR = "proves", "\0"
-"""The prefix of a write sign (`EventContent.write_signs`) with a proof, and the separator of the parts of the sign.
+_PROVES, _MARK = "proves", "\0"
+"""The prefix of a write sign (`EventContent.write_signs`) that reports a proof, and the separator of its parts.
 
-After the prefix follow `whole` or one of `PARTIAL_PROOFS`, the run id, and the namespace and name of the dataset.
+The other parts are what it proves, the run id, and the namespace and name of the dataset.
 """
 
-WHOLE_PROOF = "whole"
-PARTIAL_PROOFS = ("append", "nothing", "part")
-"""The kinds of proofs that a write is not a whole rewrite. The rules treat these kinds alike."""
+WHOLE = "whole"
+PARTS = ("append", "nothing", "part")
+"""Proofs that a write is not a whole rewrite. The rules treat them alike."""
 
 
 class CommitProof(NamedTuple):
-    """A proof about the write of one dataset by one run.
+    """A proof about one write of a dataset by a run.
 
-    run_id: the id of the run in lower case. dataset: a name that the events of the run use for the dataset.
-    is_whole_rewrite: True if the commit replaced all rows, False if the commit proves the opposite.
+    run_id: in lower case; dataset: a name that the events of the run use; is_whole: the write is a whole rewrite.
     """
 
     run_id: str
     dataset: Name
-    is_whole_rewrite: bool
+    is_whole: bool
 
 
 class CommitProofs:
-    """All known proofs, given in any order.
-
-    If proofs about one write contradict each other, the write is not a whole rewrite.
-    """
+    """All known proofs, in any order. A proof that a write is not a whole rewrite outweighs all others about it."""
 
     def __init__(self, proofs: Iterable[CommitProof] = ()):
         self._by_run: dict[str, dict[Name, bool]] = {}
@@ -44,33 +40,31 @@ class CommitProofs:
             known[dataset] = known.get(dataset, True) and is_whole
 
     def __bool__(self) -> bool:
-        """Tell whether there is any proof."""
+        """Tell whether there is a proof."""
         return bool(self._by_run)
 
     @property
-    def rewriting_run_ids(self) -> frozenset[str]:
-        """The ids of the runs that, by a proof, replaced all rows of some dataset."""
+    def whole_runs(self) -> frozenset[str]:
+        """The ids of runs with a proof that they rewrote a dataset."""
         return frozenset(run_id for run_id, known in self._by_run.items() if any(known.values()))
 
-    def is_whole_rewrite(self, run_key: str, names: Collection[Name]) -> bool | None:
-        """Tell whether a run, by the proofs, rewrote the dataset with these names as a whole; None without a proof."""
+    def is_whole(self, run_key: str, names: Collection[Name]) -> bool | None:
+        """Tell whether a run rewrote the dataset with these names as a whole; None without a proof."""
         known = self._by_run.get(run_id_of(run_key).lower(), {}) if self._by_run else {}
-        proofs = [is_whole for name, is_whole in known.items() if name in names]
-        return all(proofs) if proofs else None
+        told = [is_whole for name, is_whole in known.items() if name in names]
+        return all(told) if told else None
 
 
 NO_PROOFS = CommitProofs()
 
 
-def read_proof_signs(
-    run_facets: str | None, namespace: str | None, job: str | None, canonical_name: Callable[[str, str], Name]
+def proof_signs(
+    run_facets: str | None, namespace: str | None, job: str | None, canonical: Callable[[str, str], Name]
 ) -> tuple[str, ...]:
-    """Return the proofs in the facets of a run, as sorted write signs.
+    """Return the proofs that a run reports, as write signs; run_facets: the text of its facets.
 
-    run_facets: the facets of the run as JSON text; None without facets. namespace, job: the job of the run.
-    canonical_name: returns the canonical name of a dataset for a namespace and a name.
-    A proof of a whole rewrite counts only if `headwater reconcile` sent it. All other proofs count from every job,
-    because they make answers more cautious.
+    A proof of a whole rewrite counts only from a job of `reconcile`. All other proofs make answers more cautious, so
+    they count from every job.
     """
     if not run_facets or COMMITS not in run_facets:
         return ()
@@ -80,23 +74,23 @@ def read_proof_signs(
     is_trusted = namespace == NAMESPACE and (job or "").startswith(PREFIX)
     found = set()
     for each in every if isinstance(every, list) else ():
-        proof = _read_proof(each)
-        if proof and (proof[0] in PARTIAL_PROOFS or (proof[0] == WHOLE_PROOF and is_trusted)):
-            proves, run_id, sent = proof
-            found.add(_SEPARATOR.join((_PROOF_PREFIX, proves, run_id.lower(), *canonical_name(*sent).parts)))
+        told = _told(each)
+        if told and (told[0] in PARTS or (told[0] == WHOLE and is_trusted)):
+            proves, run_id, sent = told
+            found.add(_MARK.join((_PROVES, proves, run_id.lower(), *canonical(*sent).parts)))
     return tuple(sorted(found))
 
 
-def parse_proof_signs(write_signs: Iterable[str]) -> Iterator[CommitProof]:
-    """Yield the proofs in the write signs of a run. Other write signs are ignored."""
+def proofs_in(write_signs: Iterable[str]) -> Iterator[CommitProof]:
+    """Yield the proofs in the write signs of a run."""
     for sign in write_signs:
-        if sign.startswith(_PROOF_PREFIX + _SEPARATOR):
-            _, proves, run_id, namespace, name = sign.split(_SEPARATOR, 4)
-            yield CommitProof(run_id, Name(namespace, name), proves == WHOLE_PROOF)
+        if sign.startswith(_PROVES + _MARK):
+            _, proves, run_id, namespace, name = sign.split(_MARK, 4)
+            yield CommitProof(run_id, Name(namespace, name), proves == WHOLE)
 
 
-def _read_proof(proof: Any) -> tuple[str, str, tuple[str, str]] | None:
+def _told(proof: Any) -> tuple[str, str, tuple[str, str]] | None:
     names = ("proves", "run", "namespace", "name")
     cells = [proof.get(name) for name in names] if isinstance(proof, dict) else []
-    texts = [cell for cell in cells if isinstance(cell, str) and _SEPARATOR not in cell]
+    texts = [cell for cell in cells if isinstance(cell, str) and _MARK not in cell]
     return (texts[0], texts[1], (texts[2], texts[3])) if len(texts) == len(names) else None

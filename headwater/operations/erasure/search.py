@@ -1,4 +1,4 @@
-"""Define the targets of `headwater forget`, and search every file of the data folder and the lake for a target.
+"""Recognise what to forget, and search every file of data folder and lake for it.
 
 Files are searched in decoded form: bytes, rows of Parquet, bodies of the log.
 """
@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from headwater.common.errors import InvalidEvent, LogUnavailable
 from headwater.events.decode import decode
 from headwater.intake.event_log import RecordKind
-from headwater.intake.event_log.body_packing import decompress_body
-from headwater.intake.event_log.segment_faults import segment_errors
+from headwater.intake.event_log.body_packing import unpack
+from headwater.intake.event_log.segment_faults import using
 from headwater.intake.event_log.segments import PACKED_SINCE, format_of, open_readonly
 from headwater.lineage.names.dataset_name import Name
 from headwater.operations.lake_files import LakeFiles
@@ -25,23 +25,23 @@ _NAMESPACE = "namespace"
 _NAMES = ("name", "dataset")
 
 AT_ONCE = 256
-"""Number of Parquet rows that are decoded in one step."""
+"""Number of rows decoded in one step."""
 
 LogRow = tuple[int, RecordKind, str, bytes]
-"""A record of the log: sequence number, kind, the column `http`, and the body as the client sent it."""
+"""Sequence, kind, `http`, body as sent."""
 
 
 class ForgetTarget(Protocol):
-    """The text, dataset or namespace to forget. kind: its kind; shown: its text, for the hash in the receipt."""
+    """What to forget."""
 
     kind: str
     shown: str
 
     def in_value(self, value: Any) -> bool:
-        """Return whether a decoded JSON value contains the target at any depth, also in JSON inside texts."""
+        """Return whether a value contains it at any depth; also searches JSON inside texts."""
 
     def in_bytes(self, raw: bytes) -> bool:
-        """Return whether the raw bytes of a file contain the target."""
+        """Return whether the raw bytes of a file contain it."""
 
 
 class TextTarget:
@@ -53,11 +53,11 @@ class TextTarget:
         self._forms = {text.casefold(), quote(text, safe="").casefold()}
 
     def in_value(self, value: Any) -> bool:
-        """Return whether any text or member name in a value contains the target text."""
-        return any(self._is_in(text) for text in _texts_in(value))
+        """Return whether any text or member name in a value contains it."""
+        return any(self._is_in(text) for text in _texts(value))
 
     def in_bytes(self, raw: bytes) -> bool:
-        """Return whether the bytes contain the target text in UTF-8."""
+        """Return whether the bytes contain it as UTF-8."""
         return self._is_in(raw.decode("utf-8", "replace"))
 
     def _is_in(self, text: str) -> bool:
@@ -69,41 +69,35 @@ class NameTarget:
     """A dataset by any of its names, or a namespace with all its members."""
 
     def __init__(self, namespace: str, name: str | None, canonical: Callable[[str, str], Name]) -> None:
-        """name: None for the whole namespace; canonical: maps namespace and name of a dataset to its canonical name."""
+        """name: None for a namespace; canonical: returns the canonical name of a dataset (rule 2)."""
         self.kind = "namespace" if name is None else "dataset"
         self.shown = namespace if name is None else f"{namespace} {name}"
         self._namespace, self._name, self._canonical = namespace, name, canonical
-        self._query_run = canonical(namespace, name) if name is not None else None
+        self._one = canonical(namespace, name) if name is not None else None
 
     def in_value(self, value: Any) -> bool:
-        """Return whether an object in a value names the target.
-
-        For a namespace, a member such as `namespace` or `job_namespace` must match. For a dataset, the name must match,
-        too.
-        """
-        return any(self._is_match(here) for here in _objects_in(value))
+        """Return whether an object in a value has a matching `namespace` or `job_namespace`, and `name` if needed."""
+        return any(self._is_meant(here) for here in _objects(value))
 
     def in_bytes(self, raw: bytes) -> bool:
-        """Return whether any line of the bytes is JSON that names the target."""
-        return any(self.in_value(_json_or_none(line)) for line in raw.splitlines())
+        """Return whether a line of the bytes is JSON that contains it."""
+        return any(self.in_value(_json(line)) for line in raw.splitlines())
 
-    def _is_match(self, here: dict[str, Any]) -> bool:
+    def _is_meant(self, here: dict[str, Any]) -> bool:
         for key, namespace in here.items():
             if isinstance(namespace, str) and key.endswith(_NAMESPACE):
                 if self._name is None and namespace == self._namespace:
                     return True
                 names = [here.get(key.removesuffix(_NAMESPACE) + name) for name in _NAMES]
-                if self._query_run and any(
-                    isinstance(name, str) and self._is_same_name(namespace, name) for name in names
-                ):
+                if self._one and any(isinstance(name, str) and self._same(namespace, name) for name in names):
                     return True
         return False
 
-    def _is_same_name(self, namespace: str, name: Any) -> bool:
-        return (namespace, name) == (self._namespace, self._name) or self._canonical(namespace, name) == self._query_run
+    def _same(self, namespace: str, name: Any) -> bool:
+        return (namespace, name) == (self._namespace, self._name) or self._canonical(namespace, name) == self._one
 
 
-def decode_or_text(body: bytes) -> Any:
+def value_of(body: bytes) -> Any:
     """Return the decoded JSON of a body, or its text if it is not valid JSON."""
     try:
         return decode(body)
@@ -111,7 +105,7 @@ def decode_or_text(body: bytes) -> Any:
         return body.decode("utf-8", "replace")
 
 
-def _json_or_none(text: bytes | str) -> Any:
+def _json(text: bytes | str) -> Any:
     """Return the decoded value of a JSON object or array, None for any other text."""
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     if raw[:1] not in (b"{", b"["):
@@ -122,27 +116,27 @@ def _json_or_none(text: bytes | str) -> Any:
         return None
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
     """Yield every text of a value; decodes JSON inside texts if escapes could hide a match."""
-    for here in _parts_of(value):
+    for here in _parts(value):
         if isinstance(here, str):
             yield here
             if "\\" in here:
-                yield from _texts_in(_json_or_none(here))
+                yield from _texts(_json(here))
         elif isinstance(here, dict):
             yield from (key for key in here if isinstance(key, str))
 
 
-def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
-    for here in _parts_of(value):
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    for here in _parts(value):
         if isinstance(here, dict):
             yield here
         elif isinstance(here, str):
-            yield from _objects_in(_json_or_none(here))
+            yield from _objects(_json(here))
 
 
-def _parts_of(value: Any) -> Iterator[Any]:
-    """Yield a value and all values inside it. Not recursive, because values may be nested to any depth."""
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield a value and everything in it; iterative, because the nesting depth is not limited."""
     waiting = [value]
     while waiting:
         here = waiting.pop()
@@ -156,7 +150,7 @@ def _parts_of(value: Any) -> Iterator[Any]:
 def matching_files(paths: Iterable[Path], target: ForgetTarget) -> tuple[list[Path], int]:
     """Return the matching files of this machine, and the number of files searched.
 
-    Raises LogUnavailable or OSError if a file cannot be read, because the file may contain the target.
+    Raises LogUnavailable or OSError, since a file that cannot be read proves nothing.
     """
     found, looked = [], 0
     for path in paths:
@@ -167,10 +161,7 @@ def matching_files(paths: Iterable[Path], target: ForgetTarget) -> tuple[list[Pa
 
 
 def matching_lake_files(files: LakeFiles, names: Iterable[str], target: ForgetTarget) -> tuple[list[str], int]:
-    """Return the names of the matching files of the lake, and the number of files searched.
-
-    A file that is deleted during the search does not match.
-    """
+    """Return the matching files of the lake by name, and the number of files searched; deleted files do not match."""
     found, looked = [], 0
     for name in names:
         looked += 1
@@ -184,20 +175,20 @@ def is_in_segment(path: Path, target: ForgetTarget) -> bool:
     """Return whether a segment of the log matches; False for any other file."""
     if path.suffix != ".sqlite" or path.parent.name != "log":
         return False
-    with segment_errors(path), closing(open_readonly(path)) as connection:
+    with using(path), closing(open_readonly(path)) as connection:
         form = format_of(connection)
         rows = connection.execute("SELECT sequence, kind, http, body FROM records")
         return any(is_in_record(log_row(row, form), target) for row in rows)
 
 
 def is_in_content(name: str, content: bytes, target: ForgetTarget) -> bool:
-    """Return whether a file contains the target, in its bytes or, for Parquet, in its decoded rows."""
-    if name.endswith(".parquet") and any(target.in_value(row) for row in _parquet_rows(content)):
+    """Return whether a file matches, in its bytes or, for Parquet, in its decoded rows."""
+    if name.endswith(".parquet") and any(target.in_value(row) for row in _rows_of(content)):
         return True
     return target.in_bytes(content)
 
 
-def _parquet_rows(content: bytes) -> Iterator[dict[str, Any]]:
+def _rows_of(content: bytes) -> Iterator[dict[str, Any]]:
     with pq.ParquetFile(pa.BufferReader(content)) as file:
         for batch in file.iter_batches(AT_ONCE):
             yield from batch.to_pylist()
@@ -207,7 +198,7 @@ def log_row(row: tuple[int, int, str, bytes], form: int) -> LogRow:
     """Return a row of table `records` with its body unpacked; form: format of the segment. Raises LogUnavailable."""
     sequence, kind, http, body = row
     try:
-        unpacked = decompress_body(body) if kind == RecordKind.EVENT and form >= PACKED_SINCE else body
+        unpacked = unpack(body) if kind == RecordKind.EVENT and form >= PACKED_SINCE else body
     except ValueError as error:
         raise LogUnavailable(f"Record {sequence} of the log cannot be unpacked: {error}.") from error
     return sequence, RecordKind(kind), http, unpacked
@@ -216,4 +207,4 @@ def log_row(row: tuple[int, int, str, bytes], form: int) -> LogRow:
 def is_in_record(row: LogRow, target: ForgetTarget) -> bool:
     """Return whether a record of the log matches; large bodies are searched separately."""
     _, _, http, body = row
-    return target.in_value(decode_or_text(body)) or target.in_value(decode_or_text(http.encode("utf-8", "replace")))
+    return target.in_value(value_of(body)) or target.in_value(value_of(http.encode("utf-8", "replace")))

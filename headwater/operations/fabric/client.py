@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import require_extra
+from headwater.common.extras import extra
 from headwater.operations.settings import Settings
 
 _SHOWN = 300
@@ -37,34 +37,30 @@ _BY_CODE = {
     "a new role takes some minutes",
 }
 ALREADY_EXISTS = frozenset({"ItemDisplayNameAlreadyInUse", "DuplicateConnectionName"})
-"""Fabric's error codes if someone else created the resource after the check."""
+"""The resource was created by someone else after the check."""
 
 NOT_FOUND = 404
-"""The HTTP status if someone else deleted the resource after the check."""
+"""The resource was deleted by someone else after the check."""
 
 _LATER = frozenset({"ItemDisplayNameNotAvailableYet", "OperationInProgress"})
 
 API = "https://api.fabric.microsoft.com"
 SCOPE = "https://api.fabric.microsoft.com/.default"
 STORAGE_SCOPE = "https://storage.azure.com/.default"
-"""Scope of tokens for OneLake, which accepts tokens for Azure Storage."""
+"""OneLake accepts tokens for Azure Storage."""
 
 OPERATION_S = 1800.0
-"""Seconds to wait until an operation ends. Publishing an environment takes several minutes."""
+"""How long to wait for an operation; publishing an environment takes several minutes."""
 
 _TIMEOUT_S = 60.0
 _LOOK_S = 5.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 Token = Callable[[str], str]
-"""Returns an access token for a scope."""
+"""Scope to access token."""
 
 
 class FabricRefusal(WrongSetting):
-    """Fabric refused a request.
-
-    code: Fabric's error code. status: the HTTP status, or 0 for an operation that Fabric accepted and that failed
-    later.
-    """
+    """Fabric refuses a request; code: Fabric's error code; status: of HTTP, 0 for an operation that failed later."""
 
     def __init__(self, text: str, code: str, status: int) -> None:
         super().__init__(text)
@@ -80,7 +76,7 @@ def raise_refusal(answer: httpx.Response) -> NoReturn:
     except (ValueError, KeyError, TypeError):
         details = {}
     status, code = answer.status_code, str(details.get("errorCode", ""))
-    reason = f"Fabric returned status {status}{_error_details(details)}"
+    reason = f"Fabric returned status {status}{_quoted(details)}"
     is_passing = status == 429 or status >= 500 or details.get("isRetriable") is True or code in _LATER
     if is_passing and code not in _BY_CODE:
         seconds = answer.headers.get("retry-after", "")
@@ -93,10 +89,10 @@ def raise_failed_operation(details: Mapping[str, Any]) -> NoReturn:
     """Raise the error of an operation that Fabric accepted and that failed later."""
     fix = _BY_CODE.get(str(details.get("errorCode")), "Correct the cause, then run the same command again")
     code = str(details.get("errorCode", ""))
-    raise FabricRefusal(f"The operation failed in Fabric{_error_details(details)}. {fix}.", code, 0)
+    raise FabricRefusal(f"The operation failed in Fabric{_quoted(details)}. {fix}.", code, 0)
 
 
-def _error_details(details: Mapping[str, Any]) -> str:
+def _quoted(details: Mapping[str, Any]) -> str:
     """Return Fabric's error code and message in parentheses; empty for responses without them."""
     if not details:
         return ""
@@ -108,19 +104,18 @@ _SHORTEST_S, _LONGEST_S = 0.05, 60.0
 
 
 def shortcut_url(api: str, workspace: str, lakehouse: str) -> str:
-    """Return the URL to which a shortcut is posted. The request replaces an existing shortcut of the same name."""
+    """Return the address to post a shortcut to; replaces an existing one."""
     place = f"{api.rstrip('/')}/v1/workspaces/{workspace}/items/{lakehouse}/shortcuts"
     return f"{place}?shortcutConflictPolicy=CreateOrOverwrite"
 
 
-class FabricClient:
+class Fabric:
     """A connection to the REST API; `close` ends it."""
 
     def __init__(self, api: str, token: Token, patience_s: float = 0.0):
-        """Connect to the API at the address `api`. Raises WrongSetting if tokens must not be sent to this address.
+        """Raise WrongSetting for an address to which tokens must not be sent.
 
-        token: returns an access token for a scope. patience_s: seconds that one request may take in total if Fabric
-        throttles it or works in the background.
+        patience_s: how long one request may take in total if Fabric throttles it or works in the background.
         """
         _check_address(api)
         self._root = f"{api.rstrip('/')}/v1"
@@ -129,8 +124,8 @@ class FabricClient:
         self._client = httpx.Client(timeout=_TIMEOUT_S)
 
     def get(self, path: str) -> dict[str, Any]:
-        """Request a path of the API, and return the JSON document."""
-        found: dict[str, Any] = self._request("GET", f"{self._root}{path}", None).json()
+        """Return a document."""
+        found: dict[str, Any] = self._ask("GET", f"{self._root}{path}", None).json()
         return found
 
     def list_all(self, path: str) -> Iterator[dict[str, Any]]:
@@ -144,58 +139,58 @@ class FabricClient:
             query = {"continuationToken": token}
 
     def wait_until(self, path: str, is_settled: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Request a document repeatedly until `is_settled` returns True for it, and return the document."""
+        """Request a document repeatedly until `is_settled`, and return it."""
         deadline = time.monotonic() + self._patience_s
         while True:
-            answer = self._request("GET", f"{self._root}{path}", None)
+            answer = self._ask("GET", f"{self._root}{path}", None)
             found: dict[str, Any] = answer.json()
             if is_settled(found):
                 return found
-            self._sleep_until_retry(answer, deadline)
+            self._rest(answer, deadline)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> None:
-        """Post a document, and wait until the operation has ended. path: a path of the API or a whole URL.
+        """Post a document and wait until the operation has ended; `path` may be a whole address.
 
-        Raises WrongSetting if the request can never succeed, Retry if it may succeed later.
+        Raises WrongSetting if it can never succeed, Retry if it may succeed later.
         """
-        self._run_operation("POST", path, body)
+        self._await("POST", path, body)
 
     def patch(self, path: str, body: Mapping[str, Any]) -> None:
-        """Change a resource with a PATCH request. Raises the same errors as `post`."""
-        self._run_operation("PATCH", path, body)
+        """Change a document; raises like `post`."""
+        self._await("PATCH", path, body)
 
     def delete(self, path: str) -> None:
-        """Delete a resource. Raises the same errors as `post`."""
-        self._run_operation("DELETE", path, None)
+        """Delete a resource; raises like `post`."""
+        self._await("DELETE", path, None)
 
-    def request_onelake(self, method: str, url: str) -> None:
-        """Send a request without a body to OneLake's file API. Raises the same errors as `post`."""
+    def onelake(self, method: str, url: str) -> None:
+        """Send a request without a body to OneLake's file API; raises like `post`."""
         _check_address(url)
-        self._request(method, url, None, STORAGE_SCOPE)
+        self._ask(method, url, None, STORAGE_SCOPE)
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
-    def _run_operation(self, method: str, path: str, body: Mapping[str, Any] | None) -> None:
+    def _await(self, method: str, path: str, body: Mapping[str, Any] | None) -> None:
         url = f"{self._root}{path}" if path.startswith("/") else path
         deadline = time.monotonic() + self._patience_s
-        answer = self._request(method, url, body)
-        # use only the id of the operation and not its URL, so that no token is sent to a URL from a response
+        answer = self._ask(method, url, body)
+        # use only the operation's id, so that no token is sent to an address from a response
         operation = answer.headers.get("x-ms-operation-id") if answer.status_code == 202 else None
         while operation:
-            self._sleep_until_retry(answer, deadline)
-            answer = self._request("GET", f"{self._root}/operations/{operation}", None)
+            self._rest(answer, deadline)
+            answer = self._ask("GET", f"{self._root}/operations/{operation}", None)
             state = answer.json()
             if state["status"] == "Succeeded":
                 return
             if state["status"] == "Failed":
                 raise_failed_operation(state.get("error") or {})
 
-    def _request(self, method: str, url: str, body: Mapping[str, Any] | None, scope: str = SCOPE) -> httpx.Response:
+    def _ask(self, method: str, url: str, body: Mapping[str, Any] | None, scope: str = SCOPE) -> httpx.Response:
         deadline = time.monotonic() + self._patience_s
         while True:
-            headers = {"authorization": f"Bearer {access_token(self._token, scope)}"}
+            headers = {"authorization": f"Bearer {access(self._token, scope)}"}
             try:
                 answer = self._client.request(method, url, json=body, headers=headers)
             except httpx.TransportError as error:
@@ -204,16 +199,16 @@ class FabricClient:
                 ) from error
             if answer.is_success:
                 return answer
-            if answer.status_code != 429 or time.monotonic() + _retry_after_s(answer) > deadline:
+            if answer.status_code != 429 or time.monotonic() + _seconds(answer) > deadline:
                 raise_refusal(answer)
-            time.sleep(_retry_after_s(answer))
+            time.sleep(_seconds(answer))
 
-    def _sleep_until_retry(self, answer: httpx.Response, deadline: float) -> None:
+    def _rest(self, answer: httpx.Response, deadline: float) -> None:
         if time.monotonic() > deadline:
             raise Retry(
                 "Fabric is still working on the operation. Run the same command again later; completed steps are kept."
             )
-        time.sleep(_retry_after_s(answer))
+        time.sleep(_seconds(answer))
 
 
 def _check_address(url: str) -> None:
@@ -223,8 +218,8 @@ def _check_address(url: str) -> None:
         raise WrongSetting(f"{url} is not an https:// address, so no token is sent to it. The default is {API}.")
 
 
-def access_token(token: Token, scope: str = SCOPE) -> str:
-    """Return an access token, by default for Fabric's API. Raises WrongSetting if no identity is signed in."""
+def access(token: Token, scope: str = SCOPE) -> str:
+    """Return a token, by default for Fabric's API; raises WrongSetting without a signed-in identity."""
     from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - loaded by then
 
     try:
@@ -236,26 +231,26 @@ def access_token(token: Token, scope: str = SCOPE) -> str:
         ) from error
 
 
-def _retry_after_s(answer: httpx.Response) -> float:
+def _seconds(answer: httpx.Response) -> float:
     text = answer.headers.get("retry-after", "")
     return min(_LONGEST_S, max(_SHORTEST_S, float(text) if text.isdigit() else _LOOK_S))
 
 
-def open_fabric(settings: Settings, api: str, patience_s: float = 0.0) -> FabricClient:
+def open_fabric(settings: Settings, api: str, patience_s: float = 0.0) -> Fabric:
     """Return a client with the identity of `az login`, the environment or a managed identity.
 
-    patience_s: seconds that one request may take in total if Fabric throttles it or works in the background.
+    patience_s: how long one request may take in total if Fabric works in the background.
     """
-    return FabricClient(api, _token_source(settings), patience_s)
+    return Fabric(api, _token(settings), patience_s)
 
 
-def fabric_access_token(settings: Settings) -> str:
-    """Return a token for Fabric's API with the identity that `open_fabric` uses."""
-    return access_token(_token_source(settings))
+def fabric_access(settings: Settings) -> str:
+    """Return a token for Fabric's API with the same identity."""
+    return access(_token(settings))
 
 
-def _token_source(settings: Settings) -> Token:
-    with require_extra("azure"):
+def _token(settings: Settings) -> Token:
+    with extra("azure"):
         from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - not needed by the plan of a deployment
 
     logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # our own error message is enough

@@ -7,20 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from headwater.common.errors import WrongSetting
-from headwater.operations.fabric.client import FabricClient, shortcut_url
-from headwater.operations.fabric.items import (
-    LAKEHOUSE,
-    PIPELINE,
-    FabricItem,
-    placeholders,
-    read_items,
-    workspace_placeholder,
-)
+from headwater.operations.fabric.client import Fabric, shortcut_url
+from headwater.operations.fabric.items import LAKEHOUSE, PIPELINE, Item, placeholders, read_items, workspace_placeholder
 from headwater.operations.fabric.shortcuts import Shortcut, ShortcutPlace
 from headwater.operations.fabric.steps import (
     ONELAKE,
     StepState,
-    WorkspaceItems,
+    Workspace,
     WorkspaceStep,
     capacity_step,
     connection_step,
@@ -39,10 +32,9 @@ _SAFE_VALUE = re.compile(r"[^\s\"'\\#]+")
 class WorkspacePlan:
     """What to deploy, and where.
 
-    workspace: id of the workspace. folder: contains the items and `parameter.yml`. lake: location of the lake.
-    shortcuts: the shortcuts of the lakehouse. connection: id of the connection to the lake, or None to create a
-    connection named `connection_name`. values: values by variable of `parameter.yml`, except values that Fabric
-    defines. minutes: minutes between two runs of the pipeline. api, onelake: URLs of Fabric's API and of OneLake.
+    folder: of items and their `parameter.yml`. lake, shortcuts: what the lakehouse shows. connection: its id, or None
+    to create one named `connection_name`. values: by variable of `parameter.yml`, except those that Fabric defines.
+    minutes: between two runs of the pipeline. api, onelake: addresses of the two services.
     """
 
     workspace: str
@@ -57,34 +49,34 @@ class WorkspacePlan:
     onelake: str = ONELAKE
 
 
-def deployment_steps(fabric: FabricClient, plan: WorkspacePlan) -> Iterator[WorkspaceStep]:
-    """Yield the steps in order. Apply each step before you request the next one, which may need its result."""
-    items = read_items(plan.folder)
-    workspace = fabric.get(f"/workspaces/{plan.workspace}")
+def steps(fabric: Fabric, wanted: WorkspacePlan) -> Iterator[WorkspaceStep]:
+    """Yield the steps in order; each step reads the results of earlier ones after they were applied."""
+    items = read_items(wanted.folder)
+    workspace = fabric.get(f"/workspaces/{wanted.workspace}")
     yield capacity_step(workspace, lambda: fabric.list_all("/capacities"))
-    connection = yield from _connection_steps(fabric, plan, workspace)
-    there = WorkspaceItems(fabric, plan.workspace)
-    texts = _placeholder_values(plan, workspace, connection)
+    connection = yield from _connection(fabric, wanted, workspace)
+    there = Workspace(fabric, wanted.workspace)
+    texts = _texts(wanted, workspace, connection)
     for item in items:
         filled = item.with_values(texts)
-        yield there.item_step(filled)
-        found = there.find_item(filled)
+        yield there.step(filled)
+        found = there.find(filled)
         texts[item.logical] = found["id"] if found else UNKNOWN
         if item.kind == LAKEHOUSE:
-            yield _shortcut_step(fabric, plan, found, connection)
+            yield _shortcut_step(fabric, wanted, found, connection)
         if item.kind == PIPELINE:
-            yield _schedule_step(fabric, plan, found)
-    yield write_step(fabric, plan.onelake, plan.workspace, _lakehouse_id(items, texts))
+            yield _scheduled(fabric, wanted, found)
+    yield write_step(fabric, wanted.onelake, wanted.workspace, _lakehouse(items, texts))
 
 
-def _lakehouse_id(items: Sequence[FabricItem], ids: Mapping[str, str]) -> str | None:
-    """Return the id of the lakehouse, None if it does not exist yet. ids: ids of existing items by logical id."""
+def _lakehouse(items: Sequence[Item], ids: Mapping[str, str]) -> str | None:
+    """Return the id of the lakehouse, None before it is created."""
     found = next((ids[item.logical] for item in items if item.kind == LAKEHOUSE), UNKNOWN)
     return None if found == UNKNOWN else found
 
 
-def _connection_steps(
-    fabric: FabricClient, wanted: WorkspacePlan, workspace: dict[str, Any]
+def _connection(
+    fabric: Fabric, wanted: WorkspacePlan, workspace: dict[str, Any]
 ) -> Generator[WorkspaceStep, None, str]:
     if wanted.connection is not None:
         return wanted.connection
@@ -96,12 +88,9 @@ def _connection_steps(
 
 
 def _shortcut_step(
-    fabric: FabricClient, wanted: WorkspacePlan, lakehouse: dict[str, Any] | None, connection: str
+    fabric: Fabric, wanted: WorkspacePlan, lakehouse: dict[str, Any] | None, connection: str
 ) -> WorkspaceStep:
-    """Compare the shortcuts of the lakehouse with the plan.
-
-    Shortcuts may be missing or may point to another folder, such as an older generation.
-    """
+    """Compare the shortcuts; some may be missing, or point elsewhere, such as to an older generation."""
     what = f"{len(wanted.shortcuts)} shortcuts"
     if lakehouse is None:
         return WorkspaceStep(what, StepState.MISSING, "created after the lakehouse")
@@ -115,24 +104,23 @@ def _shortcut_step(
     names = ", ".join(body["name"] for body in other)
     url = shortcut_url(wanted.api, wanted.workspace, lakehouse["id"])
 
-    def create_shortcuts() -> None:
+    def put() -> None:
         for body in other:
             fabric.post(url, body)
 
-    return WorkspaceStep(what, StepState.MISSING if is_new else StepState.DIFFERS, names, create_shortcuts)
+    return WorkspaceStep(what, StepState.MISSING if is_new else StepState.DIFFERS, names, put)
 
 
-def _schedule_step(fabric: FabricClient, wanted: WorkspacePlan, pipeline: dict[str, Any] | None) -> WorkspaceStep:
+def _scheduled(fabric: Fabric, wanted: WorkspacePlan, pipeline: dict[str, Any] | None) -> WorkspaceStep:
     if pipeline is None:
         return WorkspaceStep(f"schedule, every {wanted.minutes} min", StepState.MISSING, "created after the pipeline")
     return schedule_step(fabric, wanted.workspace, pipeline["id"], wanted.minutes)
 
 
-def _placeholder_values(wanted: WorkspacePlan, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
-    """Return the replacement text for each placeholder in the items, by placeholder.
+def _texts(wanted: WorkspacePlan, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
+    """Return the replacements of placeholders in the items.
 
-    Raises WrongSetting for a value with characters that have a special meaning in Python or YAML, the languages of
-    the items.
+    Raises WrongSetting for a value that has a special meaning in Python or YAML, the languages of the items.
     """
     values = {
         **wanted.values,

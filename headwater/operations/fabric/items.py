@@ -1,4 +1,4 @@
-"""Read Fabric items in git format from a folder, and encode them for Fabric's REST API."""
+"""Read items in Fabric's git format from a folder, for its REST API."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ from headwater.common.errors import WrongSetting
 PLATFORM = ".platform"
 LAKEHOUSE, ENVIRONMENT, NOTEBOOK, PIPELINE = "Lakehouse", "Environment", "Notebook", "DataPipeline"
 ORDER = (LAKEHOUSE, ENVIRONMENT, NOTEBOOK, PIPELINE)
-"""Kinds of items in the order of deployment. An item may refer only to items of earlier kinds."""
+"""Items may refer only to items of earlier kinds."""
 
 _OWN_WORKSPACE = "00000000-0000-0000-0000-000000000000"
 _VARIABLE = "$ENV:"
@@ -26,12 +26,8 @@ _MARK = re.compile(r" \[headwater [0-9a-f]{16}\]$")
 _LONGEST = 256
 
 
-class FabricItem(NamedTuple):
-    """A Fabric item.
-
-    logical: id with which other items refer to this item. parts: content of each file by path, such as
-    `notebook-content.py`.
-    """
+class Item(NamedTuple):
+    """One item; parts: content by path, such as `notebook-content.py`; logical: id by which other items refer to it."""
 
     kind: str
     name: str
@@ -41,14 +37,11 @@ class FabricItem(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return `NAME.KIND`, which is also the name of the item's folder."""
+        """Return its name and kind, like the name of its folder."""
         return f"{self.name}.{self.kind}"
 
-    def with_values(self, values: Mapping[str, str]) -> "FabricItem":
-        """Return the item with its placeholders replaced. values: replacement by placeholder.
-
-        All placeholders are replaced in one pass, so that a placeholder inside a replacement stays unchanged.
-        """
+    def with_values(self, values: Mapping[str, str]) -> "Item":
+        """Return the item with placeholders replaced in one pass, so replacements are not replaced again."""
         return self._replace(parts={path: _replace_values(path, part, values) for path, part in self.parts.items()})
 
     def definition(self) -> dict[str, Any]:
@@ -60,8 +53,8 @@ class FabricItem(NamedTuple):
             ]
         }
 
-    def description_with_hash(self) -> str:
-        """Return the description with a hash of the parts. A later check compares it with the deployed item."""
+    def mark(self) -> str:
+        """Return its description with a hash of its parts, which shows later whether these parts are deployed."""
         digest = hashlib.sha256()
         for path, part in sorted(self.parts.items()):
             digest.update(f"{path}\0{len(part)}\0".encode() + part)
@@ -69,17 +62,14 @@ class FabricItem(NamedTuple):
         return self.description[: _LONGEST - len(mark)] + mark
 
 
-def is_deployed_by_headwater(description: str | None) -> bool:
-    """Return whether the description of an item has a hash from `description_with_hash`."""
+def is_ours(description: str | None) -> bool:
+    """Return whether a description has a mark, so that Headwater has deployed the item."""
     return bool(_MARK.search(description or ""))
 
 
-def read_items(folder: Path) -> list[FabricItem]:
-    """Return the items of a folder in the order of dependencies.
-
-    Raises WrongSetting if there are no items, or if the environment has no wheel.
-    """
-    found = [_read_item(path.parent) for path in sorted(folder.glob(f"*/{PLATFORM}"))]
+def read_items(folder: Path) -> list[Item]:
+    """Return the items of a folder in the order of dependencies; raises WrongSetting if there are none."""
+    found = [_read(path.parent) for path in sorted(folder.glob(f"*/{PLATFORM}"))]
     if not found:
         raise WrongSetting(f"{folder} contains no Fabric items. Run `make fabric`, which creates dist/fabric.")
     environment = next((item for item in found if item.kind == ENVIRONMENT), None)
@@ -89,29 +79,29 @@ def read_items(folder: Path) -> list[FabricItem]:
 
 
 def placeholders(folder: Path) -> dict[str, str]:
-    """Return the variable of each placeholder in `parameter.yml`, by placeholder. fabric-cicd reads the same file."""
+    """Return the variables by placeholder text from `parameter.yml`, which fabric-cicd reads as well."""
     rules = yaml.safe_load((folder / "parameter.yml").read_text())["find_replace"]
     return {each["find_value"]: each["replace_value"][_ENVIRONMENT].removeprefix(_VARIABLE) for each in rules}
 
 
 def workspace_placeholder(workspace: str) -> dict[str, str]:
-    """Return a mapping from the placeholder of an item's own workspace to the id of this workspace."""
+    """Return the replacement for the placeholder of an item's own workspace."""
     return {_OWN_WORKSPACE: workspace}
 
 
-def _read_item(folder: Path) -> FabricItem:
+def _read(folder: Path) -> Item:
     platform = json.loads((folder / PLATFORM).read_text())
     metadata = platform["metadata"]
-    return FabricItem(
+    return Item(
         metadata["type"],
         metadata["displayName"],
         metadata.get("description", ""),
         platform["config"]["logicalId"],
-        dict(_item_parts(folder)),
+        dict(_parts(folder)),
     )
 
 
-def _item_parts(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _parts(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != PLATFORM and path.name not in _SEPARATE_PARTS:
             yield path.relative_to(folder).as_posix(), path.read_bytes()

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Scope
 
-from headwater.operations.local.exchange import Exchange, ExchangeConnection, status_line
+from headwater.operations.local.exchange import Exchange, Wire, status_line
 
 _NO_NAME = re.compile(rb'[\x00-\x1f\x7f()<>@,;:\[\]={} \t\\"]')
 _NO_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-"""Characters that a header value must not contain: a line break would start another header or the body (RFC 9110)."""
+"""Characters that would end a header and start another one or the body (RFC 9110, section 5)."""
 
 _WITHOUT_BODY = (204, 304)
 
@@ -21,17 +21,17 @@ log = logging.getLogger(__name__)
 class AsgiExchange(Exchange):
     """A request that the application handles."""
 
-    def __init__(self, app: ASGIApp, wire: ExchangeConnection, scope: Scope, *, keep_alive: bool, expects_100: bool):
+    def __init__(self, app: ASGIApp, wire: Wire, scope: Scope, *, keep_alive: bool, expects_100: bool):
         super().__init__(wire, scope["method"], keep_alive=keep_alive, expects_100=expects_100)
         self._app = app
         self._scope = scope
         self._started = False
         self._is_chunked = False
         self._missing = 0
-        """Number of bytes of the announced body that the application has not sent yet."""
+        """Bytes of the announced body that the application has not sent."""
 
     async def run(self) -> None:
-        """Let the application respond. If it fails, send 500; after a partial response, close the connection."""
+        """Let the application respond; if it fails, send 500, or close the connection after a partial response."""
         try:
             await self._app(self._scope, self._receive, self._send)
         except asyncio.CancelledError:  # the server stops, and its grace period is over
@@ -62,7 +62,7 @@ class AsgiExchange(Exchange):
     async def _receive(self) -> Message:
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
-        await self._wait_for_body()
+        await self._wait()
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
         part, self.body = bytes(self.body), bytearray()
@@ -74,13 +74,13 @@ class AsgiExchange(Exchange):
         if self.disconnected:
             return
         if message["type"] == "http.response.start" and not self._started:
-            self._start_response(message["status"], message.get("headers", ()))
+            self._start(message["status"], message.get("headers", ()))
         elif message["type"] == "http.response.body" and self._started and not self.response_complete:
-            self._send_body(message.get("body", b""), is_last=not message.get("more_body", False))
+            self._continue(message.get("body", b""), is_last=not message.get("more_body", False))
         else:
             raise RuntimeError(f"{message['type']} is out of order.")
 
-    def _start_response(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def _start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         lines, length, is_chunked = [status_line(status)], None, False
         for name, value in headers:
             if _NO_NAME.search(name) or _NO_VALUE.search(value):
@@ -105,13 +105,13 @@ class AsgiExchange(Exchange):
         self._missing = 0 if is_chunked or self._method == "HEAD" else length or 0
         self._wire.transport.write(b"".join((*lines, b"\r\n")))
 
-    def _send_body(self, body: bytes, *, is_last: bool) -> None:
+    def _continue(self, body: bytes, *, is_last: bool) -> None:
         if self._method != "HEAD":
-            self._write_body(body, is_last=is_last)
+            self._write(body, is_last=is_last)
         if is_last:
-            self._complete_response()
+            self._complete()
 
-    def _write_body(self, body: bytes, *, is_last: bool) -> None:
+    def _write(self, body: bytes, *, is_last: bool) -> None:
         if self._is_chunked:
             chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
             self._wire.transport.write(chunk + b"0\r\n\r\n" if is_last else chunk)

@@ -1,4 +1,4 @@
-"""A connection of `serve`: HTTP/1.1 on httptools, with limits on the size and the duration of requests.
+"""A connection of `serve`: HTTP/1.1 on httptools, with limits on what a client may send and how slowly.
 
 A posted event goes to the receiver without ASGI messages, which saves CPU (docs/decisions/0125). The ASGI application
 handles all other requests. Limits, pipelining and error responses are the same for both.
@@ -13,101 +13,98 @@ from urllib.parse import unquote, unquote_to_bytes
 import httptools
 from starlette.types import Receive, Scope, Send
 
-from headwater.common.json_headers import ANSWER_HEADERS
+from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.intake.receiver import Refusal
 from headwater.operations.local.asgi import AsgiExchange
 from headwater.operations.local.exchange import Exchange, FlowControl, status_line
 from headwater.operations.local.intake import Handler, IntakeExchange
 
 KEEP_ALIVE_S = 75.0
-"""Seconds after which an unused connection is closed."""
+"""An unused connection is closed after this time."""
 
 MAX_UNMATCHED_BYTES = 64 << 10
 """Maximum number of received bytes that complete neither a request nor a part of a body."""
 
 _PART_BYTES = 16 << 10
-"""Number of bytes to parse in one step. It limits the number of pipelined requests in memory."""
+"""Parsed in one step; limits how many pipelined requests are in memory, however many a client sends."""
 
 Headers = Mapping[str, str]
 
 
-class ConnectionHost(Protocol):
-    """The server of a connection. It is also the ASGI application for requests that the receiver does not handle."""
+class Host(Protocol):
+    """What a connection needs from its server; the instance is the ASGI application of all other requests."""
 
     timeout_s: float
-    """Maximum seconds until the headers of a request are complete, and again until its body is complete.
+    """Limit from connecting, or from a request's first byte, to the end of its headers; and again for its body."""
 
-    The time starts with the connection or, for a later request, with its first byte.
-    """
-
-    def find_handler(self, method: str, path: str, headers: Headers) -> Handler | None:
+    def find(self, method: str, path: str, headers: Headers) -> Handler | None:
         """Return the receiver's handler for a request, None if the ASGI application handles it."""
 
-    def count_refusal(self, refusal: Refusal) -> None:
-        """Count a refusal of bytes that are not a complete request."""
+    def refuse(self, refusal: Refusal) -> None:
+        """Count bytes that never become a request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a request that is not a posted event."""
 
 
-class ServerActivity:
+class Activity:
     """The open connections and running requests of a server."""
 
     def __init__(self) -> None:
         self.tasks: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
-        """Set when the server has stopped, all connections are closed and no request is running."""
+        """Set once the server has stopped and nothing is open or running."""
         self._connections: set[Connection] = set()
         self._is_stopping = False
 
-    def add_connection(self, connection: "Connection") -> None:
-        """Add an open connection. Closes the connection if the server is stopping."""
+    def add(self, connection: "Connection") -> None:
+        """Note an open connection; closes it if the server stops."""
         self._connections.add(connection)
         if self._is_stopping:
             connection.stop()
 
-    def remove_connection(self, connection: "Connection") -> None:
-        """Remove a closed connection."""
+    def remove(self, connection: "Connection") -> None:
+        """Note that a connection is closed."""
         self._connections.discard(connection)
-        self._check_if_idle()
+        self._look()
 
-    def start_exchange(self, exchange: Exchange, loop: asyncio.AbstractEventLoop) -> None:
-        """Run an exchange in a task of the event loop, and track the task until it ends."""
+    def start(self, exchange: Exchange, loop: asyncio.AbstractEventLoop) -> None:
+        """Run an exchange."""
         task = loop.create_task(exchange.run())
         self.tasks.add(task)
-        task.add_done_callback(self._remove_task)
+        task.add_done_callback(self._done)
 
-    def stop_connections(self) -> None:
-        """Close each connection after it has responded to the requests that it has received."""
+    def stop(self) -> None:
+        """Let all connections end after the responses to what they have received."""
         self._is_stopping = True
         for connection in list(self._connections):
             connection.stop()
-        self._check_if_idle()
+        self._look()
 
-    def _remove_task(self, task: asyncio.Task[None]) -> None:
+    def _done(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
-        self._check_if_idle()
+        self._look()
 
-    def _check_if_idle(self) -> None:
+    def _look(self) -> None:
         if self._is_stopping and not self._connections and not self.tasks:
             self.ended.set()
 
 
 class Connection(asyncio.Protocol):
-    """The connection of one client. Its requests run one after another, even if they arrive together."""
+    """One client. Requests run one after another, also if they arrive together."""
 
     transport: asyncio.Transport
     flow: FlowControl
 
-    def __init__(self, host: ConnectionHost, activity: ServerActivity, loop: asyncio.AbstractEventLoop):
+    def __init__(self, host: Host, activity: Activity, loop: asyncio.AbstractEventLoop):
         self.loop = loop
         self._host = host
         self._activity = activity
-        self._parser = _new_parser(self)
+        self._parser = _parser(self)
         self._url = b""
         self._lines: dict[str, str] = {}
         self._last: Exchange | None = None
-        """The newest request: its headers or its body are arriving or have arrived."""
+        """The request whose headers or body arrive, or arrived last."""
         self._running: Exchange | None = None
         self._waiting: deque[Exchange] = deque()
         self._unread = b""
@@ -119,14 +116,14 @@ class Connection(asyncio.Protocol):
         self._idle_from = loop.time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass of asyncio.Transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's does not inherit from it
         self.flow = FlowControl(self.transport)
-        self._timer = self.loop.call_later(self._host.timeout_s, self._refuse_slow_request)
+        self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)
         self._idle = self.loop.call_later(KEEP_ALIVE_S, self._close_if_idle)
-        self._activity.add_connection(self)
+        self._activity.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
-        self._activity.remove_connection(self)
+        self._activity.remove(self)
         self._stop_timer()
         if self._idle:
             self._idle.cancel()
@@ -134,10 +131,10 @@ class Connection(asyncio.Protocol):
             if exchange:
                 exchange.disconnect()
         self.flow.resume_writing()
-        self._parser = None  # breaks the reference cycle of parser and connection
+        self._parser = None  # it refers to the connection, and the garbage collector would have to find both
 
     def stop(self) -> None:
-        """Close the connection after it has responded to the requests that it has received."""
+        """Close the connection once it has responded to what it has received."""
         if self._last is None or self._last.response_complete:
             self.transport.close()
         else:
@@ -157,11 +154,11 @@ class Connection(asyncio.Protocol):
         self._parse_unread()
         if self._waiting:
             self.flow.pause_reading()
-        elif self._timer is None and not self.transport.is_closing() and self._is_between_requests():
-            self._timer = self.loop.call_later(self._host.timeout_s, self._refuse_slow_request)
+        elif self._timer is None and not self.transport.is_closing() and self._between_requests():
+            self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)
 
     def _parse_unread(self) -> None:
-        """Parse the received bytes. While pipelined requests wait, leave the bytes unparsed."""
+        """Parse received bytes, unless pipelined requests are waiting; then the bytes wait, too."""
         while self._unread and not self._waiting and not self.transport.is_closing():
             part, self._unread = self._unread[:_PART_BYTES], self._unread[_PART_BYTES:]
             self._unmatched_bytes += len(part)
@@ -171,28 +168,22 @@ class Connection(asyncio.Protocol):
                 self._unread = part[offer.args[0] :] + self._unread
                 self._ignore_upgrade()
             except httptools.HttpParserError:
-                self._refuse_and_close(
-                    400, "not_http", "This is not an HTTP request.", "Send HTTP/1.1 according to RFC 9112."
-                )
+                self._refuse(400, "not_http", "This is not an HTTP request.", "Send HTTP/1.1 according to RFC 9112.")
             if self._unmatched_bytes > MAX_UNMATCHED_BYTES:
                 what = f"The headers have more than {MAX_UNMATCHED_BYTES} bytes."
-                self._refuse_and_close(431, "headers_too_large", what, "Send fewer headers.")
+                self._refuse(431, "headers_too_large", what, "Send fewer headers.")
 
     def eof_received(self) -> bool:
         """Respond to requests received before the client closed its sending side, then close."""
         if self._last is None or self._last.response_complete:
             if self._unmatched_bytes:
-                self._refuse_and_close(
-                    400, "cut_off", "The connection ended before the headers did.", "Send the whole request."
-                )
+                self._refuse(400, "cut_off", "The connection ended before the headers did.", "Send the whole request.")
             return False
         if self._last.more_body:
-            self._refuse_and_close(
-                400, "cut_off", "The connection ended before the body did.", "Send the whole request."
-            )
+            self._refuse(400, "cut_off", "The connection ended before the body did.", "Send the whole request.")
             return False
         self._last.keep_alive = False
-        return True  # keep the sending side open for the responses
+        return True  # keep our half open
 
     def on_message_begin(self) -> None:
         if not self._is_replaying:
@@ -217,19 +208,19 @@ class Connection(asyncio.Protocol):
         method = self._parser.get_method().decode("ascii")
         version = self._parser.get_http_version()
         keep_alive = version != "1.0" and self._parser.should_keep_alive()
-        exchange = self._intake_exchange(method, keep_alive) or self._asgi_exchange(method, version, keep_alive)
-        is_first = self._is_between_requests()
+        exchange = self._intake(method, keep_alive) or self._asgi(method, version, keep_alive)
+        is_first = self._between_requests()
         self._last = exchange
         if is_first:
-            self._start_exchange(exchange)
-        else:  # pipelined: the client sent it before the response to the previous request
+            self._start(exchange)
+        else:  # sent before the response to the previous request
             self.flow.pause_reading()
             self._waiting.append(exchange)
 
     def on_body(self, body: bytes) -> None:
         self._unmatched_bytes = 0
         if self._last:
-            self._last.add_body_part(body)
+            self._last.add(body)
 
     def on_message_complete(self) -> None:
         self._unmatched_bytes = 0
@@ -238,32 +229,30 @@ class Connection(asyncio.Protocol):
             self._last.end_body()
 
     def _ignore_upgrade(self) -> None:
-        """Ignore an upgrade offer, as HTTP allows. Java's HTTP client offers an upgrade to h2c with each POST.
+        """Ignore an upgrade offer, as HTTP allows: Java's HTTP client offers h2c with each POST.
 
-        The parser stops after headers with such an offer. A new parser gets the length of the body and parses the rest.
+        The parser stops at such headers, before the body, so a new parser gets the length of the body and continues.
         """
         framing = [line for line in self._lines.items() if line[0] in ("content-length", "transfer-encoding")]
-        self._parser = _new_parser(self)
+        self._parser = _parser(self)
         self._is_replaying = True
         head = "POST / HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in framing) + "\r\n"
         self._parser.feed_data(head.encode("latin-1"))
         self._is_replaying = False
 
-    def _intake_exchange(self, method: str, keep_alive: bool) -> Exchange | None:
+    def _intake(self, method: str, keep_alive: bool) -> Exchange | None:
         """Return the exchange of a posted event, None for any other request."""
         path, _, query = self._url.partition(b"?")
         if b"%" in path or not path.startswith(b"/"):
             path = unquote_to_bytes(httptools.parse_url(self._url).path or b"")
-        handler = self._host.find_handler(method, path.decode("latin-1"), self._lines)
+        handler = self._host.find(method, path.decode("latin-1"), self._lines)
         return handler and IntakeExchange(
             handler, self, method, self._lines, query.decode("latin-1"),
             keep_alive=keep_alive, expects_100=self._expects_100(), timeout_s=self._host.timeout_s,
         )  # fmt: skip
 
-    def _asgi_exchange(self, method: str, version: str, keep_alive: bool) -> Exchange:
-        self._timer = self.loop.call_later(
-            self._host.timeout_s, self._refuse_slow_request
-        )  # an application has no time limit
+    def _asgi(self, method: str, version: str, keep_alive: bool) -> Exchange:
+        self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)  # an application has no time limit
         target = httptools.parse_url(self._url)
         scope = {
             "type": "http",
@@ -276,8 +265,8 @@ class Connection(asyncio.Protocol):
             "raw_path": target.path,
             "query_string": target.query or b"",
             "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._lines.items()],
-            "server": _socket_address(self.transport, "sockname"),
-            "client": _socket_address(self.transport, "peername"),
+            "server": _address(self.transport, "sockname"),
+            "client": _address(self.transport, "peername"),
         }
         return AsgiExchange(self._host, self, scope, keep_alive=keep_alive, expects_100=self._expects_100())
 
@@ -285,15 +274,12 @@ class Connection(asyncio.Protocol):
         return self._lines.get("expect", "").lower() == "100-continue"
 
     def on_response_complete(self) -> None:
-        """Continue with the next request, and restart the connection's only idle timer."""
+        """Continue with the next request; one idle timer serves all requests of the connection."""
         self._idle_from = self.loop.time()
         self._next_request()
 
     def _next_request(self) -> None:
-        """Start the next waiting request or, if none waits, resume reading.
-
-        Does nothing while the client does not read its responses.
-        """
+        """Start the next waiting request, else resume reading. Do neither while the client does not read responses."""
         if self.transport.is_closing():
             return
         if self.flow.is_write_paused:
@@ -301,23 +287,23 @@ class Connection(asyncio.Protocol):
             self.flow.pause_reading()
             return
         if self._waiting:
-            self._start_exchange(self._waiting.popleft())
+            self._start(self._waiting.popleft())
         self._parse_unread()
         if not self._waiting:
             self.flow.resume_reading()
 
-    def _start_exchange(self, exchange: Exchange) -> None:
+    def _start(self, exchange: Exchange) -> None:
         self._running = exchange
-        self._activity.start_exchange(exchange, self.loop)
+        self._activity.start(exchange, self.loop)
 
     def _close_if_idle(self) -> None:
         left = self._idle_from + KEEP_ALIVE_S - self.loop.time()
-        if left <= 0 and self._is_between_requests():
+        if left <= 0 and self._between_requests():
             self.transport.close()
         else:
             self._idle = self.loop.call_later(max(left, 1.0), self._close_if_idle)
 
-    def _is_between_requests(self) -> bool:
+    def _between_requests(self) -> bool:
         return self._last is None or self._last.response_complete
 
     def _stop_timer(self) -> None:
@@ -325,23 +311,20 @@ class Connection(asyncio.Protocol):
             self._timer.cancel()
             self._timer = None
 
-    def _refuse_slow_request(self) -> None:
+    def _too_slow(self) -> None:
         self._timer = None
         if self._unmatched_bytes:
             what = f"The headers did not arrive within {self._host.timeout_s:g} s."
-            self._refuse_and_close(408, "slow_headers", what, "Send them without pauses.")
+            self._refuse(408, "slow_headers", what, "Send them without pauses.")
         else:
             self.transport.close()
 
-    def _refuse_and_close(self, status: int, reason: str, what: str, fix: str) -> None:
-        """Write an error response without a request, and close the connection.
-
-        reason: the reason for metrics. what, fix: text of the response, and advice for the client.
-        """
+    def _refuse(self, status: int, reason: str, what: str, fix: str) -> None:
+        """Respond on the raw connection and close it, because there is no request to respond to."""
         if self.transport.is_closing():
             return
         refusal = Refusal(status, reason, what, fix)
-        self._host.count_refusal(refusal)
+        self._host.refuse(refusal)
         answer = refusal.answer()
         self.transport.write(
             b"%bcontent-type: application/json\r\n%bcontent-length: %d\r\nconnection: close\r\n\r\n%b"
@@ -353,17 +336,14 @@ class Connection(asyncio.Protocol):
 _HEADERS = "".join(f"{name}: {value}\r\n" for name, value in ANSWER_HEADERS.items()).encode()
 
 
-def _new_parser(connection: Connection) -> Any:
+def _parser(connection: Connection) -> Any:
     parser = httptools.HttpRequestParser(connection)
     # A client that sends `Connection: close` and then more bytes still gets its response.
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser
 
 
-def _socket_address(transport: asyncio.Transport, side: str) -> tuple[str, int] | None:
-    """Return the address and the port of one side of a connection, None if it has none.
-
-    side: `sockname` for the server, `peername` for the client.
-    """
+def _address(transport: asyncio.Transport, side: str) -> tuple[str, int] | None:
+    """Return address and port of one side of a TCP connection; side: `sockname` or `peername`."""
     address = transport.get_extra_info(side)
     return (str(address[0]), int(address[1])) if address else None

@@ -4,25 +4,25 @@ import asyncio
 import logging
 import socket
 
-from headwater.operations.local.connection import Connection, ConnectionHost, ServerActivity
+from headwater.operations.local.connection import Activity, Connection, Host
 
 BACKLOG = 2048
 
 GRACE_S = 10.0
-"""Seconds after which requests in progress are cancelled when the server stops."""
+"""Time for requests in progress when the server stops; then they are cancelled."""
 
 _CANCEL_S = 1.0
 
 log = logging.getLogger(__name__)
 
 
-async def serve_http(host: ConnectionHost, listener: socket.socket, stop: asyncio.Event) -> None:
+async def serve_http(host: Host, listener: socket.socket, stop: asyncio.Event) -> None:
     """Serve until `stop` is set; then respond to requests in progress, and cancel those that take too long."""
-    loop, activity = asyncio.get_running_loop(), ServerActivity()
+    loop, activity = asyncio.get_running_loop(), Activity()
     server = await loop.create_server(lambda: Connection(host, activity, loop), sock=listener, backlog=BACKLOG)
     await stop.wait()
     server.close()
-    activity.stop_connections()
+    activity.stop()
     try:
         async with asyncio.timeout(GRACE_S):
             await activity.ended.wait()

@@ -3,20 +3,14 @@
 import sys
 import threading
 
-from headwater.operations.local.child_process import (
-    NotificationPipe,
-    call_when_parent_ends,
-    child_process,
-    decode_positions,
-)
+from headwater.operations.local.child_process import NotificationPipe, child_process, decode_positions, when_parent_ends
 from headwater.operations.runtime.index import maintain_index
 
 
 def main() -> None:
-    """Run as a child of `headwater up`. The arguments are the descriptors of two notification pipes.
+    """Run as a child of `headwater up`.
 
-    The parser notifies the first pipe after each commit. This process notifies the second pipe after each update of the
-    index.
+    The parser notifies the first pipe after each commit; the second pipe is notified after each update of the index.
     """
     stop, wake, serve = (
         threading.Event(),
@@ -26,11 +20,9 @@ def main() -> None:
     with child_process("index", exclusive=False) as (
         settings,
         folder,
-    ):  # not exclusive: maintain_index waits for the lock while a command updates the index
-        call_when_parent_ends(stop.set, wake.notify)
-        maintain_index(
-            settings, folder, stop, wake.wait, lambda: decode_positions(wake.take_notes()), on_change=serve.notify
-        )
+    ):  # maintain_index waits for the lock if a command has it
+        when_parent_ends(stop.set, wake.notify)
+        maintain_index(settings, folder, stop, wake.wait, lambda: decode_positions(wake.take()), on_change=serve.notify)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Send events of files to a running Headwater, or ingest events into a data folder while none is running.
 
-`headwater send` sends all events of files. `headwater ingest` sends only new events, also those added to files later.
+`headwater send` sends all events of files once, `headwater ingest` only new ones, and again as files grow.
 """
 
 import asyncio
@@ -16,26 +16,25 @@ from rich.progress import Progress
 from headwater.common.errors import Retry, WrongSetting
 from headwater.events.event_files import read_event_texts
 from headwater.intake.event_log import Record, RecordKind
-from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.files.batch_sending import BATCH, BATCH_BYTES, BatchSender, open_receiver
-from headwater.intake.files.file_taking import DeletionLimits, FileIngester
+from headwater.intake.files.file_taking import Deletion, FileTaker
 from headwater.intake.files.sources.file_source import FileSource
-from headwater.operations.runtime.data_folder import folder_lock, require_data_folder
-from headwater.operations.runtime.event_log import open_log, reader_opener
-from headwater.operations.runtime.storage import OWNER, claim_limit, open_bronze, open_claims
+from headwater.operations.runtime.data_folder import existing_folder, folder_lock
+from headwater.operations.runtime.event_log import log_readers, open_log
+from headwater.operations.runtime.storage import OWNER, open_bronze, open_claims
 from headwater.operations.settings import Settings
 
 SEND_PATIENCE_S = 10.0
 _REASONS = 20
 
 PATIENCE_S = 120.0
-"""Seconds to wait for a receiver that has responded before. With `--follow`, there is no limit."""
+"""How long to wait for a receiver that has responded before; without limit when following files."""
 
 _DELETED_EVERY_S = 60.0
-"""Minimum seconds between two deletions of ingested files. Each deletion queries bronze and the whole ledger."""
+"""Minimum time between deletions, which query bronze and look up every ingested file in the ledger."""
 
 _REST = 4.0
-"""Pause after each scan of the files, as a multiple of its CPU time. Scanning uses at most a fifth of a core."""
+"""Rest after each scan, as a multiple of its CPU time: scanning uses at most a fifth of a core."""
 
 _TIMEOUT_S = 30.0
 
@@ -56,7 +55,7 @@ def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress:
     with open_receiver(url, key) as ask, Progress(disable=not progress) as bar:
         sender = BatchSender(ask, patience_s=SEND_PATIENCE_S)
         task = bar.add_task("sending", total=None)
-        for batch in _in_batches(bodies):
+        for batch in _batches(bodies):
             refused = sender.send(batch)
             outcome["sent"] += len(batch)
             outcome["accepted"] += len(batch) - len(refused)
@@ -66,7 +65,7 @@ def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress:
     return outcome
 
 
-def _in_batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     size = 0
     for body in bodies:
@@ -81,10 +80,9 @@ def _in_batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """The options of `headwater ingest`.
+    """What to ingest, and for how long.
 
-    since_us: returns the earliest modification time of files to ingest (us, UTC). keep_s: seconds after which ingested
-    files are deleted, None to keep them. follow: whether to continue after the first scan.
+    since_us: returns the earliest file time at present. keep_s: age at which ingested files are deleted, None: never.
     """
 
     since_us: Callable[[], int]
@@ -93,19 +91,18 @@ class IngestOptions:
 
 
 def ingest_files(
-    taker: FileIngester,
+    taker: FileTaker,
     sources: Sequence[FileSource],
     options: IngestOptions,
     in_bronze_us: Callable[[], int],
     say: Callable[[str], None],
 ) -> None:
-    """Ingest files once, or continuously with `options.follow`.
+    """Ingest files once or continuously; raises Retry if a source or the receiver is unavailable, unless it follows.
 
-    in_bronze_us: returns the time up to which all received events are in bronze (us, UTC). say: called with the reason
-    of a wait. Raises Retry if a source or the receiver is unavailable, except with `options.follow`. Raises
-    WrongSetting if files are to be deleted but never could be.
+    in_bronze_us: returns how far bronze is, see `confirmation`. say: called with the reason for a wait. Raises
+    WrongSetting if no file could ever be deleted.
     """
-    _check_receiver_is_reachable(options)
+    _check_reach(options)
     confirmed = float("-inf")
     while True:
         began, began_cpu = time.monotonic(), time.process_time()
@@ -113,8 +110,8 @@ def ingest_files(
             deletion = None
             if options.keep_s and began >= confirmed + _DELETED_EVERY_S:
                 rested_us = time.time_ns() // 1000 - int(options.keep_s * 1e6)
-                deletion, confirmed = DeletionLimits(rested_us, in_bronze_us()), began
-            taker.ingest(sources, options.since_us(), deletion)
+                deletion, confirmed = Deletion(rested_us, in_bronze_us()), began
+            taker.take(sources, options.since_us(), deletion)
         except Retry as error:
             if not options.follow:
                 raise
@@ -125,52 +122,49 @@ def ingest_files(
         time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))
 
 
-def _check_receiver_is_reachable(options: IngestOptions) -> None:
+def _check_reach(options: IngestOptions) -> None:
     if options.keep_s and time.time() - options.keep_s < options.since_us() / 1e6:
         raise WrongSetting("--since excludes files that --keep should delete. Set --since further back than --keep.")
 
 
-def ingest_offline(settings: Settings, bodies: Iterable[bytes]) -> None:
-    """Append events to the log of a data folder, and parse the whole log, while Headwater does not run.
+def ingest_offline(settings: Settings, bodies: Sequence[bytes]) -> None:
+    """Append our own events to the log, and parse everything in the log.
 
-    Raises WrongSetting if Headwater is running on the folder, or if the log is a service such as Kafka.
+    Raises WrongSetting if Headwater is running on the folder, or if its log is a service.
     """
-    folder = require_data_folder(settings)
+    folder = existing_folder(settings)
     if settings.log != "sqlite":
         raise WrongSetting(
             f"The log of {folder} is a service ({settings.log}). Send to a running Headwater with --server."
         )
     try:
         with folder_lock(folder, "up", wait_s=0), folder_lock(folder, "serve", wait_s=0):
-            _append_to_log(settings, bodies)
-            _parse_log(settings)
+            _append(settings, bodies)
+            _parse(settings)
     except WrongSetting as error:
         if "Another `headwater` uses" not in str(error):
             raise
         raise WrongSetting(f"Headwater is running on {folder}. Replace --data by --server with its address.") from error
 
 
-def _append_to_log(settings: Settings, bodies: Iterable[bytes]) -> None:
-    claims = open_claims(settings)
-    log = open_log(settings, require_data_folder(settings), claims)
-    writer = ClaimCheck(log, claims, claim_limit(settings))
+def _append(settings: Settings, bodies: Sequence[bytes]) -> None:
+    log = open_log(settings, existing_folder(settings), open_claims(settings))
 
-    async def append_bodies() -> None:
+    async def append() -> None:
         try:
-            for batch in _in_batches(bodies):
-                await writer.append([Record(RecordKind.EVENT, body) for body in batch], timeout_s=_TIMEOUT_S)
+            await log.append([Record(RecordKind.EVENT, body) for body in bodies], timeout_s=_TIMEOUT_S)
         finally:
             await log.aclose()
 
-    asyncio.run(append_bodies())
+    asyncio.run(append())
 
 
-def _parse_log(settings: Settings) -> None:
-    from headwater.intake.parser.partition_parser import PartitionParser  # noqa: PLC0415 - not loaded to send events
+def _parse(settings: Settings) -> None:
+    from headwater.intake.parser.log_ingest import Parser  # noqa: PLC0415 - not loaded to send events
 
     bronze, claims = open_bronze(settings), open_claims(settings)
-    for reader in reader_opener(settings, require_data_folder(settings))():
+    for reader in log_readers(settings, existing_folder(settings))():
         with closing(reader):
-            parser = PartitionParser(reader, bronze, claims, OWNER, settings.record_cpu_s)
-            while parser.commit_next():
+            parser = Parser(reader, bronze, claims, OWNER, settings.record_cpu_s)
+            while parser.step():
                 pass

@@ -7,28 +7,16 @@ import time
 from pathlib import Path
 
 from headwater.common.errors import LogUnavailable, Retry
-from headwater.intake.event_log import call_all_readers
-from headwater.intake.parser.partition_parser import PartitionParser
+from headwater.intake.event_log import each
+from headwater.intake.parser.log_ingest import Parser
 from headwater.intake.parser.partitions import Partition
-from headwater.lake.attempts import UnfinishedAttempts
+from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.maintenance import (
-    SMALL_FILES,
-    check_files,
-    check_reported_damage,
-    compact_tables,
-    count_small_files,
-    vacuum_tables,
-)
+from headwater.lake.maintenance import SMALL_FILES, check_files, check_reported, compact, small_files, vacuum
 from headwater.lake.open_table import REOPEN_AFTER
-from headwater.operations.local.child_process import (
-    NotificationPipe,
-    call_when_parent_ends,
-    child_process,
-    encode_position,
-)
-from headwater.operations.runtime.event_log import log_exists, reader_opener
+from headwater.operations.local.child_process import NotificationPipe, child_process, encode_position, when_parent_ends
+from headwater.operations.runtime.event_log import log_exists, log_readers
 from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.storage import (
     OWNER,
@@ -44,7 +32,7 @@ log = logging.getLogger(__name__)
 VACUUM_EVERY_S = 3600.0
 CHECK_AT_START_BYTES = 256 << 20
 CHECK_HOURLY_BYTES = 1 << 30
-"""Bytes of lake files to verify per hour. This takes 1 s of CPU, and covers a lake of 24 GB within a day."""
+"""Size of the lake's files that are verified per hour: 1 s of CPU, and a lake of 24 GB within a day."""
 MAX_PAUSE_S = 30.0
 SAY_AGAIN_S = 60.0
 
@@ -55,10 +43,9 @@ class ParserLoop:
     def __init__(
         self, settings: Settings, folder: Path, stop: threading.Event, wake: NotificationPipe, index: NotificationPipe
     ):
-        """Prepare the loop without opening the log, which the process `serve` creates.
+        """Set up without opening the log, which `serve` creates.
 
-        wake: the pipe that `serve` notifies about new records; notify it also after setting `stop`. index: the pipe
-        that the loop notifies after each commit.
+        wake: notified when there are new records, and after `stop` is set. index: notified after each commit.
         """
         self._settings = settings
         self._folder = folder
@@ -66,62 +53,59 @@ class ParserLoop:
         self._wake = wake
         self._index = index
         self._bronze: Bronze = open_bronze(settings)
-        self._readers = reader_opener(settings, folder)
+        self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
         self._left = 0  # small files that an earlier process left in the lake
-        self._not_before = 0.0  # earliest time of the next commit to a remote lake: one commit per tick and machine
+        self._not_before = 0.0  # earliest next commit to a remote lake: one per tick, for all partitions
         self._vacuumed = time.monotonic()
         self._last_logged = "", 0.0
         self._trouble = ParserTrouble(folder, self._bronze)
         self._is_proven = False
 
     def run(self) -> None:
-        """Parse until stopped. Retries after errors of log or lake, with growing waits."""
+        """Parse until stopped; retries faults of log or lake with growing waits."""
         while not (log_exists(self._settings, self._folder) or self._stop.wait(0.05)):
             pass
         pause = 0.0
         while not self._stop.is_set():
             started = time.monotonic()
-            self._wake.take_notes()  # before reading the log, so that a notification meanwhile triggers another read
+            self._wake.take()  # before looking, so that a notification during the look triggers another one
             taken = 0
             try:
-                taken = self._step_partitions()
-                self._maintain_lake()
+                taken = self._look()
+                self._maintain()
                 pause = 0.0
-                self._trouble.record_recovery()
+                self._trouble.end()
             except Retry as error:
-                self._log_trouble(self._trouble.record_trouble(error))
-                self._close_partitions()
+                self._log_trouble(self._trouble.begin(error))
+                self._close()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
             if not any(partition.parser.filled for partition in self._partitions):
-                self._wait_for_work(taken, pause, time.monotonic() - started)
-        self._close_partitions()
+                self._pause(taken, pause, time.monotonic() - started)
+        self._close()
 
-    def _wait_for_work(self, taken: int, pause: float, spent_s: float) -> None:
-        """Wait until the next tick after a commit. Without a commit, wait for a notification, at most one tick.
-
-        taken: number of parsed records. pause: seconds to wait after an error. spent_s: duration of the last round.
-        """
+    def _pause(self, taken: int, pause: float, spent_s: float) -> None:
+        """Wait until the next tick after a commit; otherwise wait for a notification, at most one tick."""
         left_s = max(0.0, self._settings.tick_s - spent_s)
         if pause or taken or is_lake_remote(self._settings):
             self._stop.wait(pause or left_s)
         else:
             self._wake.wait(left_s)
 
-    def _step_partitions(self) -> int:
-        check_reported_damage(self._bronze)
+    def _look(self) -> int:
+        check_reported(self._bronze)
         if not self._partitions:
-            self._open_partitions()
+            self._open()
         waits: LogUnavailable | None = None
         done = self._commits
         for partition in self._partitions:
             if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
                 break
             try:
-                taken = bool(partition.commit_next())
+                taken = bool(partition.step())
             except LogUnavailable as error:
-                waits = error  # the error concerns one partition, so the other partitions continue
+                waits = error  # concerns one partition, so the others continue
                 continue
             if taken:
                 self._commits += 1
@@ -132,48 +116,48 @@ class ParserLoop:
             raise waits
         return self._commits - done
 
-    def _maintain_lake(self) -> None:
+    def _maintain(self) -> None:
         fresh = sum(table.commits for table in self._bronze.tables.values())
         if self._commits >= REOPEN_AFTER or self._left + fresh >= SMALL_FILES:
             self._commits = self._left = 0
-            compact_tables(self._bronze)
+            compact(self._bronze)
         if time.monotonic() - self._vacuumed > VACUUM_EVERY_S:
             self._vacuumed = time.monotonic()
             self._apply_retention()
-            vacuum_tables(self._bronze, self._settings.vacuum_hours)
+            vacuum(self._bronze, self._settings.vacuum_hours)
             check_files(self._bronze, CHECK_HOURLY_BYTES)
 
     def _apply_retention(self) -> None:
-        """Delete old events. If this removes contents that the parsers assume to be stored, reopen the parsers."""
+        """Remove old events; reopens the parsers if retention removed rows that they assume to be stored."""
         if not self._settings.bronze_keep_days:
             return
         delete_old_events(self._bronze, self._settings.bronze_keep_days)
         if remove_unreferenced(self._bronze, [partition.reader.source for partition in self._partitions]):
-            self._close_partitions()
+            self._close()
 
-    def _open_partitions(self) -> None:
+    def _open(self) -> None:
         if not self._is_proven:
             check_conditional_writes(self._settings)
             check_files(self._bronze, CHECK_AT_START_BYTES)
             self._is_proven = True
         claims = open_claims(self._settings)
         for reader in self._readers():
-            attempts = UnfinishedAttempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
-            parser = PartitionParser(reader, self._bronze, claims, OWNER, self._settings.record_cpu_s)
+            attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
+            parser = Parser(reader, self._bronze, claims, OWNER, self._settings.record_cpu_s)
             self._partitions.append(Partition(reader, parser, attempts))
         if not self._commits:
-            self._left = count_small_files(self._bronze)
+            self._left = small_files(self._bronze)
 
     def _log_trouble(self, trouble: str) -> None:
-        """Log a reason why parsing waits when it occurs first, and then once a minute."""
+        """Log a trouble when it begins, and then once a minute."""
         reported, at = self._last_logged
         if trouble != reported or time.monotonic() - at >= SAY_AGAIN_S:
             log.warning("%s", trouble)
             self._last_logged = trouble, time.monotonic()
 
-    def _close_partitions(self) -> None:
-        """Close the readers, so that the next round opens the log again. A log service may have replaced the log."""
-        call_all_readers([partition.reader for partition in self._partitions], lambda reader: reader.close())
+    def _close(self) -> None:
+        """Close the readers, so that the next look opens the log again: a service may have replaced it."""
+        each([partition.reader for partition in self._partitions], lambda reader: reader.close())
         self._partitions.clear()
 
 
@@ -182,7 +166,7 @@ def main() -> None:
     stop = threading.Event()
     wake, index = NotificationPipe(*map(int, sys.argv[1:3])), NotificationPipe(*map(int, sys.argv[3:5]))
     with child_process("parser") as (settings, folder):
-        call_when_parent_ends(stop.set, wake.notify)
+        when_parent_ends(stop.set, wake.notify)
         ParserLoop(settings, folder, stop, wake, index).run()
 
 

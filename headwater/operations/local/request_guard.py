@@ -1,4 +1,4 @@
-"""Refuse requests with two Host headers, changes with `read_only`, and, without keys, requests of foreign web pages.
+"""Refuse requests with two Host headers and, while there are no keys, requests of foreign web pages.
 
 Any page in a browser on this machine can send requests to loopback, even under its own host name (DNS rebinding). The
 browser sends the page's origin in `Origin` and `Sec-Fetch-Site`.
@@ -23,55 +23,41 @@ _FOREIGN_PAGE = Refusal(
     "The request comes from a page of another origin.",
     "Use the page at this address, add its origin, such as http://localhost:3000, to `allowed_hosts`, or set keys.",
 )
-_READ_ONLY = Refusal(
-    403,
-    "read_only",
-    "This server is read-only.",
-    "Send the request to a Headwater without the setting `read_only`. `headwater show` is always read-only.",
-)
 _READING = ("GET", "HEAD")
-_SESSIONS = "/auth/"
 _OUR_SITES = ("", "same-origin", "none")
 
 
 class RequestGuard:
     """Checks the headers of each request before anything handles it."""
 
-    def __init__(self, allowed_hosts: Iterable[str], *, is_open: Callable[[], bool], read_only: bool = False):
+    def __init__(self, allowed_hosts: Iterable[str], *, is_open: Callable[[], bool]):
         """allowed_hosts: host names, and origins such as `http://localhost:3000` whose pages may send requests.
 
-        is_open: returns whether requests need no key. read_only: whether to allow only GET, HEAD and OPTIONS, and the
-        requests to sign in and out.
+        is_open: returns whether requests need no key.
         """
-        self._is_read_only = read_only
         self._allowed = {each.lower() for each in allowed_hosts}
         self._is_open = is_open
 
-    def refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
+    def refusal(self, method: str, headers: Mapping[str, str]) -> Refusal | None:
         """Return the refusal of a request, None if it is allowed.
 
-        headers: values by lower-case name; repeated Host headers are joined by commas.
+        headers: repeated Host headers are joined by commas.
         """
         host = headers.get("host", "").lower()
         if "," in host:
             return _TWO_HOSTS
-        if self._is_read_only and method not in (*_READING, "OPTIONS") and not path.startswith(_SESSIONS):
-            return _READ_ONLY
         if not self._is_open():
             return None
-        if (name := _host_name(host)) not in self._allowed:
+        if (name := _name(host)) not in self._allowed:
             return _FOREIGN_HOST
         origin = headers.get("origin")
         if origin is None:
             site = "" if method in _READING else headers.get("sec-fetch-site", "")
             return None if site in _OUR_SITES else _FOREIGN_PAGE
-        return None if self._is_same_origin(origin.lower(), host, name) else _FOREIGN_PAGE
+        return None if self._is_ours(origin.lower(), host, name) else _FOREIGN_PAGE
 
-    def _is_same_origin(self, origin: str, host: str, name: str) -> bool:
-        """Return whether a page of this origin may send requests: it is allowed, or has the address of the server.
-
-        An https origin matches only for a host name, because only a proxy in front of Headwater serves https.
-        """
+    def _is_ours(self, origin: str, host: str, name: str) -> bool:
+        """Return whether the page has the same address; https is possible only behind a proxy with a host name."""
         schemes = ("http",) if is_loopback(name) else ("http", "https")
         return origin in self._allowed or origin in [f"{scheme}://{host}" for scheme in schemes]
 
@@ -80,7 +66,7 @@ _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\[\]:@/\\?#,\s]+
 """A Host header (RFC 9110, section 7.2) in lower case: a bracketed IPv6 address or a name, and an optional port."""
 
 
-def _host_name(host: str) -> str:
+def _name(host: str) -> str:
     """Return the host name without its port; empty if the header is not exactly one host."""
     found = _HOST.fullmatch(host)
     return (found["address"] or found["name"]) if found else ""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +21,16 @@ from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.operations.local.child_process import (
     GIVE_UP,
     NotificationPipe,
-    encode_settings,
     retry_while_disk_full,
+    settings_line,
     write_pid,
 )
-from headwater.operations.local.log_lines import say
-from headwater.operations.runtime.data_folder import MARKER, data_folder_path, folder_lock, prepare_folder
+from headwater.operations.runtime.data_folder import MARKER, data_folder, folder_lock, prepare_folder
 from headwater.operations.runtime.sinks import sinks_path
 from headwater.operations.settings import Settings
 
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "background_thread:true,narenas:2,dirty_decay_ms:500,muzzy_decay_ms:0"}
-"""Environment variables for delta-rs's jemalloc: return the memory of queries and compactions after half a second."""
+"""For the jemalloc of delta-rs: return memory of compactions and queries immediately, not partly after 10 s."""
 
 _BACK_OFF_S = (0.0, 0.2, 0.5, 1.0)
 _CALM_S = 30.0
@@ -40,8 +39,8 @@ _LOOK_S = 1.0
 
 
 @dataclass(slots=True)
-class _ChildProcess:
-    """A child process. deaths: number of recent consecutive exits; inherited: file descriptors that it inherits."""
+class _Child:
+    """A child process and its recent number of deaths."""
 
     name: str
     module: str
@@ -52,18 +51,14 @@ class _ChildProcess:
     has_pid_file: bool = False
 
 
-Session = Callable[[str], int | None]
-"""Runs in a thread when the server responds; receives its URL. If it returns a status, Headwater exits with it."""
-
-
 class Supervisor:
-    """Starts `serve` and a process for each other service, and restarts a process that died within 2 s.
+    """Starts `serve` and a process for each other service; restarts a dead one within 2 s.
 
     `sinks` runs if there are sinks, `index` if this machine serves the API.
     """
 
     def __init__(self, settings: Settings, folder: Path, listener: socket.socket):
-        """Create the pipes. `serve` inherits the listener, so that requests wait in its queue during a restart."""
+        """Create the pipes; `serve` inherits the listener, so that requests wait in it during a restart."""
         self._settings = settings
         self._folder = folder
         self._listener = listener
@@ -71,34 +66,30 @@ class Supervisor:
         self._stations = frozenset(settings.stations)
         self._sinks_seen: int | None = None
         self._parser, self._index, self._serve = (
-            NotificationPipe.create(),
-            NotificationPipe.create(),
-            NotificationPipe.create(),
+            NotificationPipe.make(),
+            NotificationPipe.make(),
+            NotificationPipe.make(),
         )
-        self._ended: queue.SimpleQueue[_ChildProcess | None] = queue.SimpleQueue()  # its put is safe in signal handlers
-        self._children: dict[str, _ChildProcess] = {}
+        self._ended: queue.SimpleQueue[_Child | None] = queue.SimpleQueue()  # its put is safe in signal handlers
+        self._children: dict[str, _Child] = {}
         self._stopping = False
-        self._status = 0
 
-    def stop(self, status: int = 0) -> None:
-        """Make `run` stop the children and return this exit status. Safe in a signal handler."""
-        self._status = status
+    def stop(self) -> None:
+        """Ask to stop; safe in a signal handler."""
         self._stopping = True
         self._ended.put(None)
 
     def run(self) -> int:
-        """Start the children and restart them when they exit, until `stop` is called. Returns the exit status."""
+        """Keep the children alive until asked to stop; returns the exit status."""
         parser, index, serve = self._parser.descriptors, self._index.descriptors, self._serve.descriptors
         # only `serve` inherits the port: any other child that outlives a killed supervisor would block the next one
-        self._start_child(
-            "serve", "headwater.operations.local.serve_process", (self._listener.fileno(), *parser, *serve), 0
-        )
+        self._start("serve", "headwater.operations.local.serve_process", (self._listener.fileno(), *parser, *serve), 0)
         if "parser" in self._stations:
-            self._start_child("parser", "headwater.operations.local.parser_process", (*parser, *index), 0)
+            self._start("parser", "headwater.operations.local.parser_process", (*parser, *index), 0)
         if "api" in self._stations:
-            self._start_child("index", "headwater.operations.local.index_process", (*index, *serve), 0)
-        status: int | None = None
-        while (child := self.wait_for_ended_child()) is not None:
+            self._start("index", "headwater.operations.local.index_process", (*index, *serve), 0)
+        status = 0
+        while (child := self.next_ended()) is not None:
             if child.process.returncode == GIVE_UP:
                 status = GIVE_UP
                 break
@@ -106,15 +97,15 @@ class Supervisor:
                 del self._children["sinks"]  # there are no sinks any more
                 continue
             deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
-            self._say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
-            os.environ.pop(FAILPOINT, None)  # a fail point must not kill the restarted child again
+            say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
+            os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
-            self._start_child(child.name, child.module, child.inherited, deaths)
+            self._start(child.name, child.module, child.inherited, deaths)
         self._end_children()
-        return self._status if status is None else status
+        return status
 
-    def wait_for_ended_child(self) -> _ChildProcess | None:
-        """Wait until a child exits and return it. Return None when `stop` is called. Checks for new sinks meanwhile."""
+    def next_ended(self) -> _Child | None:
+        """Wait for the next child that exits, None when asked to stop; checks for new sinks meanwhile."""
         while True:
             self._check_for_sinks()
             self._write_pids()
@@ -132,30 +123,25 @@ class Supervisor:
             changed = self._sinks.stat().st_mtime_ns if self._sinks else 0
             if "sinks" not in self._children and changed != self._sinks_seen:
                 self._sinks_seen = changed
-                self._start_child("sinks", "headwater.operations.local.sinks_process", (), 0)
+                self._start("sinks", "headwater.operations.local.sinks_process", (), 0)
 
-    def _start_child(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
-        process = retry_while_disk_full(
-            lambda: self._start_process(name, module, inherited), self._say, self._wait_or_stop
-        )
+    def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
+        process = retry_while_disk_full(lambda: self._process(name, module, inherited), say, self._rest)
         if process is None:
             return
-        child = _ChildProcess(name, module, inherited, process, time.monotonic(), deaths)
+        child = _Child(name, module, inherited, process, time.monotonic(), deaths)
         self._children[name] = child
         self._write_pids()
         assert process.stdin  # noqa: S101 - it is a pipe
         try:
-            process.stdin.write(encode_settings(self._settings))
+            process.stdin.write(settings_line(self._settings))
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # the child died immediately; the waiting thread reports its exit
-        threading.Thread(target=self._wait_for_child, args=(child,), name=f"wait-{name}", daemon=True).start()
+            pass  # it died immediately; the waiting thread reports that
+        threading.Thread(target=self._wait, args=(child,), name=f"wait-{name}", daemon=True).start()
 
-    def _start_process(self, name: str, module: str, inherited: tuple[int, ...]) -> subprocess.Popen[bytes] | None:
-        """Start a process and return it; None if the supervisor is stopping.
-
-        Raises Retry if the system has no resources for another process.
-        """
+    def _process(self, name: str, module: str, inherited: tuple[int, ...]) -> subprocess.Popen[bytes] | None:
+        """Start a process, None if stopping; raises Retry while the system has no resources for one."""
         if self._stopping:
             return None
         command = [sys.executable, "-m", module, *map(str, inherited)]
@@ -165,22 +151,19 @@ class Supervisor:
                 command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True, env=environment
             )
 
-    def _say(self, message: str) -> None:
-        say(self._settings, message)
-
-    def _wait_or_stop(self, seconds: float) -> None:
+    def _rest(self, seconds: float) -> None:
         if not self._stopping:
             time.sleep(seconds)
 
     def _write_pids(self) -> None:
-        """Write a file with the process id of each child. If the disk is full, a later call tries again."""
+        """Write the process ids of roles; retried later if the disk is full."""
         for child in self._children.values():
             if not child.has_pid_file:
                 with suppress(OSError):
                     write_pid(self._folder, child.name, child.process.pid)
                     child.has_pid_file = True
 
-    def _wait_for_child(self, child: _ChildProcess) -> None:
+    def _wait(self, child: _Child) -> None:
         child.process.wait()
         self._ended.put(child)
 
@@ -199,44 +182,47 @@ class Supervisor:
                 child.process.kill()
 
 
-def run_headwater(settings: Settings, session: Session | None = None) -> int:
-    """Run Headwater in the foreground until SIGINT or SIGTERM, or until the session ends it. Returns the exit status.
+def up(settings: Settings) -> int:
+    """Run Headwater in the foreground until SIGINT or SIGTERM; returns the exit status.
 
-    While the disk is full, it waits and does not listen yet. session: see `Session`; by default, it prints the URL of
-    the server.
+    While the disk is full, it waits before it listens.
     """
     with ExitStack() as stack:
 
-        def prepare_and_lock_folder() -> Path:
+        def hold() -> Path:
             folder = prepare_folder(settings)
             stack.enter_context(folder_lock(folder, "up", wait_s=1.0))
             return folder
 
         try:
-            listener = stack.enter_context(bind_port(settings))  # first, so that a port in use leaves no folder behind
+            listener = stack.enter_context(_bind(settings))  # first, so that a port in use leaves no folder behind
         except WrongSetting:
-            if (data_folder_path(settings) / MARKER).exists():
-                prepare_and_lock_folder()  # if another `headwater up` uses the folder, its error is more helpful
+            if (data_folder(settings) / MARKER).exists():
+                hold()  # if another `headwater up` uses the folder, its error is more helpful
             raise
-        folder = retry_while_disk_full(
-            prepare_and_lock_folder, lambda why: say(settings, f"headwater: {why}"), time.sleep
-        )
-        _listen_on_port(settings, listener)
+        folder = retry_while_disk_full(hold, lambda why: say(f"headwater: {why}"), time.sleep)
+        _listen(settings, listener)
         supervisor = Supervisor(settings, folder, listener)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stop())
-        run_session = session or (lambda url: _print_address(settings, url, folder))
-        threading.Thread(target=_run_session, args=(listener, supervisor, run_session), daemon=True).start()
+        threading.Thread(target=_announce, args=(listener, folder), daemon=True).start()
         try:
             return supervisor.run()
         finally:
             listener.close()
 
 
-def bind_port(settings: Settings) -> socket.socket:
-    """Bind the port of the settings without listening. Raises WrongSetting if another program uses it."""
+def say(line: str) -> None:
+    """Print one line to standard output; ignores a closed pipe or a full disk."""
+    with suppress(OSError):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def _bind(settings: Settings) -> socket.socket:
+    """Bind the port without listening; raises WrongSetting if another program uses it."""
     listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
-    with close_on_error(listener), _port_errors(settings):
+    with close_on_error(listener), _port_of(settings):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if listener.family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -244,13 +230,13 @@ def bind_port(settings: Settings) -> socket.socket:
     return listener
 
 
-def _listen_on_port(settings: Settings, listener: socket.socket) -> None:
-    with _port_errors(settings):
+def _listen(settings: Settings, listener: socket.socket) -> None:
+    with _port_of(settings):
         listener.listen(2048)
 
 
 @contextmanager
-def _port_errors(settings: Settings) -> Iterator[None]:
+def _port_of(settings: Settings) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -259,12 +245,8 @@ def _port_errors(settings: Settings) -> Iterator[None]:
         ) from error
 
 
-def _print_address(settings: Settings, url: str, folder: Path) -> None:
-    say(settings, f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
-
-
-def _run_session(listener: socket.socket, supervisor: Supervisor, session: Session) -> None:
-    """Run the session once the server responds."""
+def _announce(listener: socket.socket, folder: Path) -> None:
+    """Print the address once the server responds."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
@@ -273,7 +255,5 @@ def _run_session(listener: socket.socket, supervisor: Supervisor, session: Sessi
         connection.request("GET", "/health/live", headers={"Host": "localhost"})
         connection.getresponse().read()
     except OSError:
-        return  # the server could not start and has logged the reason
-    status = session(f"http://{shown}:{port}")
-    if status is not None:
-        supervisor.stop(status)
+        return  # it could not start and has logged the reason
+    say(f"Headwater listens on http://{shown}:{port} · data in {folder} · stop with Ctrl-C")

@@ -18,17 +18,17 @@ from headwater.index.reading.search import Search
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.intake.event_log import Readers
 from headwater.lake.admin_log import open_admin_log
-from headwater.operations.runtime.auth import open_admin_recorder, open_authenticator, open_sign_in
+from headwater.operations.runtime.auth import open_access, open_recorder, open_sign_in
 from headwater.operations.runtime.index import open_freshness, open_index_home, open_rules
-from headwater.operations.runtime.storage import lake_root_and_options, open_bronze
+from headwater.operations.runtime.storage import lake_place, open_bronze
 from headwater.operations.settings import Settings, contracts_path, settings_shown
 
 if TYPE_CHECKING:
-    from headwater.sinks.control.service import SinkService
+    from headwater.sinks.operating.service import SinkService
 
 
 class ApiResources:
-    """The log, lake and index from which one process answers questions. They may be created later."""
+    """The resources from which one process answers; missing data is opened when it appears."""
 
     def __init__(
         self,
@@ -39,14 +39,14 @@ class ApiResources:
     ):
         """Open the resources.
 
-        readers: returns new log readers; called once for each thread that needs its own. troubles: returns the reasons
-        of stopped services by service; by default, of the services of this machine.
+        readers: returns new log readers; called once for each thread that needs some. troubles: returns why services
+        have stopped; default: the services of this machine.
         """
-        self.access = open_authenticator(settings, folder)
+        self.access = open_access(settings, folder)
         self._sign_in = open_sign_in(settings, self.access)
         self._keys = KeyManager(self.access.file, settings.keys, settings.oidc_issuer) if self.access.file else None
-        self._record = open_admin_recorder(settings)
-        self._admin_log = open_admin_log(*lake_root_and_options(settings))
+        self._record = open_recorder(settings)
+        self._admin_log = open_admin_log(*lake_place(settings))
         self.bronze = open_bronze(settings)
         self.readers = readers()
         self.freshness = open_freshness(settings, folder, readers(), troubles)
@@ -55,13 +55,12 @@ class ApiResources:
         self._search = Search(self._home, open_rules(settings))
         self._shown = settings_shown(settings)
         self._contracts = contracts_path(settings)
-        self._notice = settings.notice
 
-    def live_feed(self) -> LiveFeed:
-        """Return the feed of live events. Only one process may serve its clients."""
+    def live(self) -> LiveFeed:
+        """Return the object that streams to listeners, for the only process that serves them."""
         return LiveFeed(self._home)
 
-    def build_app(
+    def app(
         self,
         send_again: ResendEvents | None = None,
         live: LiveFeed | None = None,
@@ -69,10 +68,9 @@ class ApiResources:
         sinks: "SinkService | None" = None,
         more: Sequence[Route] = (),
     ) -> Starlette:
-        """Build the ASGI application. Without send_again, writing and sinks, the application is read-only.
+        """Build the application; without send_again, writing and sinks it is read-only.
 
-        send_again: sends rejected events again. writing: accepts changes through Marquez's API. more: routes to match
-        before all others.
+        more: additional first routes.
         """
         open_views, search, freshness = self._open_views, self._search, self.freshness
         answers_from = ApiSources(
@@ -95,6 +93,7 @@ class ApiResources:
         marquez = MarquezApi(
             open_views, search, self.bronze, self.access, freshness, record=self._record, writing=writing
         )
-        sign_in = SignInRoutes(self.access, self._sign_in, self._notice)
-        app.routes.extend([*marquez.routes(), *more, *sign_in.routes(), *Web().routes()])
+        app.routes.extend(
+            [*marquez.routes(), *more, *SignInRoutes(self.access, self._sign_in).routes(), *Web().routes()]
+        )
         return app

@@ -1,6 +1,6 @@
 """Small files next to the tables of a lake in Azure, which the instances of a Function App share.
 
-The files are a remote `sinks.yml`, notes of why partitions wait, and the ledger of ingested files. This module uses
+They are a remote `sinks.yml`, notes of why partitions wait, and the ledger of ingested files. They are accessed with
 Azure's SDK, because delta-rs blocks every thread of the process until the storage responds.
 """
 
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.common.extras import require_extra
+from headwater.common.extras import extra
 from headwater.common.storage_faults import explain
-from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
+from headwater.intake.event_log.azure_log_lines import silence_sdk
 from headwater.intake.event_log.blob_claims import blob_credential
-from headwater.operations.runtime.storage import is_lake_remote, lake_root_and_options
+from headwater.operations.runtime.storage import is_lake_remote, lake_place
 from headwater.operations.runtime.troubles import join_reasons
 from headwater.operations.settings import Settings
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _LIMITS: dict[str, Any] = {"connection_timeout": 5, "read_timeout": 15, "retry_total": 0}
-"""Timeouts in seconds. The client does not retry, because the caller polls again."""
+"""Seconds; no retries, because the caller polls again."""
 
 log = logging.getLogger(__name__)
 _LOOK_S = 10.0
@@ -51,20 +51,20 @@ class LakeFile:
         self._text: str | None = None
 
     def version(self) -> str | None:
-        """Return the text of the file, which serves as its version; None if the file does not exist.
+        """Return the file's text as its version, None if it does not exist; requests it at most every `min_interval_s`.
 
-        Requests the file at most every `min_interval_s` seconds. Raises LakeUnavailable or WrongSetting.
+        Raises LakeUnavailable or WrongSetting.
         """
         if self._looked is None or time.monotonic() >= self._looked + self._min_interval_s:
-            self._text = self._download()
+            self._text = self._read()
             self._looked = time.monotonic()
         return self._text
 
     def text(self) -> str | None:
-        """Return the text of the file from the last request. Raises the same errors as `version`."""
+        """Return the file's text from the last request; raises like `version`."""
         return self.version() if self._looked is None else self._text
 
-    def _download(self) -> str | None:
+    def _read(self) -> str | None:
         self._client = self._client or open_blob(self._address, self._options, self._client_id)
         from azure.core.exceptions import AzureError
 
@@ -84,10 +84,10 @@ def open_blob(address: str, options: Mapping[str, str], client_id: str | None) -
 
 
 def open_container(address: str, options: Mapping[str, str], client_id: str | None) -> "ContainerClient":
-    """Open the container of the address `abfss://container@account.dfs.core.windows.net/path`."""
-    with require_extra("azure"):
+    """Open the container of such an address."""
+    with extra("azure"):
         from azure.storage.blob import ContainerClient
-    disable_sdk_logging()
+    silence_sdk()
     parts = urlsplit(address)
     host = str(parts.hostname)
     account = options.get("endpoint", f"https://{host.replace('.dfs.', '.blob.')}")
@@ -95,27 +95,24 @@ def open_container(address: str, options: Mapping[str, str], client_id: str | No
     return ContainerClient(account, str(parts.username), credential=blob_credential(named, client_id), **_LIMITS)
 
 
-def supports_lake_files(settings: Settings) -> bool:
-    """Return whether the lake is in a storage on which this module can store files."""
+def is_shared(settings: Settings) -> bool:
+    """Return whether the lake's storage supports these files."""
     return (settings.lake or "").startswith("abfss://")
 
 
-class SharedTroubles:
-    """The reasons why partitions wait, in a small file for each waiting partition.
-
-    Errors of the storage are not raised; the next call tries again.
-    """
+class LakeTroubles:
+    """One small file per waiting partition; if the storage does not respond, the next call tries again."""
 
     def __init__(self, settings: Settings) -> None:
-        lake, options = lake_root_and_options(settings)
+        lake, options = lake_place(settings)
         self._folder = f"{lake}/run/parser"
         self._given = options, settings.identity_client_id
         self._one_at_a_time = threading.Lock()
-        self._read_at = -_LOOK_S
+        self._looked_at = -_LOOK_S
         self._found: Mapping[str, str] = {}
 
-    def write_trouble(self, partition: str, reason: str | None) -> bool:
-        """Write why a partition waits. reason: None deletes the partition's file. Returns whether that succeeded."""
+    def note(self, partition: str, reason: str | None) -> bool:
+        """Write why a partition waits, or delete the file if None; returns whether that succeeded."""
         from azure.core.exceptions import AzureError, ResourceNotFoundError
 
         try:
@@ -131,19 +128,16 @@ class SharedTroubles:
             return False
         return True
 
-    def read_troubles(self) -> Mapping[str, str]:
-        """Return the reasons why the parser waits, under the key `parser`; empty if it runs.
-
-        Requests the files at most every 10 s.
-        """
+    def read(self) -> Mapping[str, str]:
+        """Return why the parser has stopped, like `service_troubles`; reads at most every 10 s."""
         with self._one_at_a_time:
-            if time.monotonic() >= self._read_at + _LOOK_S:
-                self._read_at = time.monotonic()
-                reasons = self._download_troubles()
+            if time.monotonic() >= self._looked_at + _LOOK_S:
+                self._looked_at = time.monotonic()
+                reasons = self._read()
                 self._found = {"parser": join_reasons(reasons)} if reasons else {}
             return self._found
 
-    def _download_troubles(self) -> dict[str, str]:
+    def _read(self) -> dict[str, str]:
         from azure.core.exceptions import AzureError
 
         found: dict[str, str] = {}
@@ -161,8 +155,8 @@ class SharedTroubles:
 class LedgerCopy:
     """The ledger file on this machine, and its copy in a remote lake.
 
-    If a run ends without uploading the ledger, the next run sends the same events again, and they become duplicates.
-    The ledger has 130 bytes for each ingested file, so it is transferred only if it has changed.
+    If a run ends without storing it, its events are sent again and become duplicates. The file has 130 bytes per
+    ingested file, so it is transferred only if it has changed.
     """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
@@ -173,19 +167,17 @@ class LedgerCopy:
         self._version: str | None = None
         self._stored = b""
 
-    def download(self) -> None:
-        """Download the copy if another machine has stored a newer one. Raises LakeUnavailable."""
+    def fetch(self) -> None:
+        """Download a newer copy that another machine may have stored; raises LakeUnavailable."""
         if not is_lake_remote(self._settings):
             return
         from azure.core import MatchConditions
         from azure.core.exceptions import AzureError, ResourceNotFoundError
 
-        self._client = self._client or self._open_blob()
+        self._client = self._client or self._open()
         newer: dict[str, Any] = {"etag": self._version, "match_condition": MatchConditions.IfModified}
         try:
-            found = self._client.download_blob(
-                **(newer if self._version and self._file_digest() == self._stored else {})
-            )
+            found = self._client.download_blob(**(newer if self._version and self._digest() == self._stored else {}))
             text = found.readall()
         except ResourceNotFoundError:
             self._version = None
@@ -198,14 +190,11 @@ class LedgerCopy:
         for left in self.path.parent.glob(f"{self.path.name}*"):
             left.unlink()  # including side files of an interrupted run
         self.path.write_bytes(text)
-        self._version, self._stored = found.properties.etag, self._file_digest()
+        self._version, self._stored = found.properties.etag, self._digest()
 
-    def upload(self) -> None:
-        """Upload the ledger file, which must be closed.
-
-        Raises LakeUnavailable if the storage fails or if another run has stored a newer copy.
-        """
-        digest = self._file_digest()
+    def store(self) -> None:
+        """Upload the file, which must be closed; raises LakeUnavailable, also if another run stored a newer copy."""
+        digest = self._digest()
         if self._client is None or (self._version and digest == self._stored):
             return
         from azure.core import MatchConditions
@@ -220,12 +209,12 @@ class LedgerCopy:
             raise LakeUnavailable(f"Cannot store the ledger of ingested files: {explain(error, 'lake')}") from error
         self._version, self._stored = stored["etag"], digest
 
-    def _file_digest(self) -> bytes:
-        """Return a hash of the ledger file. If an interrupted run left a WAL, the hash never matches a stored one."""
+    def _digest(self) -> bytes:
+        """Return a hash of the file; a file with a WAL left by an interrupted run never matches."""
         if not self.path.exists() or self.path.with_name(f"{self.path.name}-wal").exists():
             return b"unlike any"
         return blake2b(self.path.read_bytes()).digest()
 
-    def _open_blob(self) -> "BlobClient":
-        lake, options = lake_root_and_options(self._settings)
+    def _open(self) -> "BlobClient":
+        lake, options = lake_place(self._settings)
         return open_blob(f"{lake}/ingest/{self.path.name}", options, self._settings.identity_client_id)

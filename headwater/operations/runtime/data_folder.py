@@ -20,60 +20,54 @@ from headwater.operations.settings import Settings
 
 FORMAT = 1
 MARKER = "format"
-"""Name of the file with the format version of the data folder."""
+"""Name of the file with the version of the data folder."""
 RESTORING = "restoring"
-"""Content of the file MARKER while a restore is in progress."""
+"""Its content while a restore is in progress."""
 
 OWN_NAMES = ("log", "log.acknowledged", "claims", "lake", "index", "run", "identity", "format")
-"""Files and folders that Headwater creates in a data folder."""
+"""What Headwater creates in a data folder."""
 
 _USERS = ("rules", "sinks.yml")
-"""Files and folders that the user adds to a data folder."""
+"""Text that its user adds."""
 
 _OTHER_ACCOUNTS = stat.S_IRWXG | stat.S_IRWXO
 log = logging.getLogger(__name__)
 
 
 def prepare_folder(settings: Settings) -> Path:
-    """Create the data folder if it is missing, and remove the access of other accounts. Returns the folder.
+    """Create the data folder if it is missing, and remove the access of other accounts.
 
-    Raises WrongSetting if this version of Headwater cannot use the folder, Retry while its disk is full.
+    Raises WrongSetting if this version cannot use it, Retry while its disk is full.
     """
-    folder = data_folder_path(settings)
+    folder = data_folder(settings)
     try:
         for name in ("", "log", "index", "run"):
             (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         marker = folder / MARKER
         if not marker.exists():
             atomic_write(marker, b"%d\n" % FORMAT)
-        marker.read_bytes()
-        check_writable(folder / "run")
+        found = marker.read_text().strip()
+        _check_writable(folder / "run")
     except OSError as error:
         if is_transient(error):
             raise Retry(f"Cannot use the data folder {folder}: {explain(error, 'data')}") from error
         raise WrongSetting(
             f"Cannot use the data folder {folder}: {error.strerror}. Choose another with --data."
         ) from error
-    check_format(folder)
-    with transient_faults_as_retry(f"use the data folder {folder}"):
-        restrict_access(folder)
-    return folder
-
-
-def check_format(folder: Path) -> None:
-    """Raise WrongSetting if this version cannot use an existing data folder, or a restore into it is unfinished."""
-    found = (folder / MARKER).read_text().strip()
     _check_restored(folder, found)
     if not found.isdigit() or int(found) > FORMAT:
         raise WrongSetting(
             f"The data folder {folder} has format {found[:20]}, but this Headwater supports only format {FORMAT}. "
             "Use the newer Headwater that created it, or another folder with --data."
         )
+    with transient_faults_as_retry(f"use the data folder {folder}"):
+        restrict_access(folder)
+    return folder
 
 
 @contextmanager
 def folder_errors(folder: Path) -> Iterator[None]:
-    """Convert an OSError inside the block to WrongSetting, except transient errors such as a full disk."""
+    """Raise WrongSetting if the folder cannot be used for a reason other than a full disk."""
     try:
         yield
     except OSError as error:
@@ -82,21 +76,21 @@ def folder_errors(folder: Path) -> Iterator[None]:
         raise WrongSetting(f"Cannot use {folder}: {error.strerror}. Choose another folder.") from error
 
 
-def check_writable(folder: Path) -> None:
+def _check_writable(folder: Path) -> None:
     """Raise OSError if the folder is not writable, because of permissions or a read-only file system."""
     if not os.access(folder, os.W_OK):
         number = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
         raise OSError(number, os.strerror(number), str(folder))
 
 
-def require_data_folder(settings: Settings) -> Path:
-    """Return the data folder for a command that only reads. Raises WrongSetting if the folder does not exist.
+def existing_folder(settings: Settings) -> Path:
+    """Return the data folder for a command that only reads; raises WrongSetting if there is none.
 
-    With a lake outside the data folder, a missing folder is created, because the index needs it.
+    If `lake` is set to another location, the folder is created if needed, for the index.
     """
     if settings.lake:
         return prepare_folder(settings)
-    marker = (folder := data_folder_path(settings)) / MARKER
+    marker = (folder := data_folder(settings)) / MARKER
     if not marker.exists():
         raise WrongSetting(f"{folder} has no Headwater data. Choose the folder with --data, or start `headwater up`.")
     _check_restored(folder, marker.read_text().strip())
@@ -108,7 +102,7 @@ def _check_restored(folder: Path, found: str) -> None:
         raise WrongSetting(f"A restore into {folder} was interrupted. Run `headwater restore` again.")
 
 
-def data_folder_path(settings: Settings) -> Path:
+def data_folder(settings: Settings) -> Path:
     """Return the data folder, whether or not it exists."""
     return settings.data.expanduser().resolve()
 
@@ -117,12 +111,12 @@ def data_folder_path(settings: Settings) -> Path:
 def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
     """Hold a lock that assigns one role on a data folder to this process.
 
-    Raises WrongSetting if another process still holds the lock after `wait_s` seconds, Retry while the disk is full.
+    Raises WrongSetting if another process still holds it after `wait_s` seconds, Retry while its disk is full.
     """
     path = folder / "run" / f"{name}.lock"
     with ExitStack() as stack:
         with transient_faults_as_retry(f"use {folder}"):
-            path.parent.mkdir(mode=0o700, exist_ok=True)  # a restore does not create `run`
+            path.parent.mkdir(mode=0o700, exist_ok=True)  # missing after a restore
             file = stack.enter_context(path.open("a+"))
         deadline = time.monotonic() + wait_s
         while True:
@@ -144,43 +138,36 @@ def set_private_umask() -> None:
 
 
 def private_spark_options(settings: Settings) -> dict[str, str]:
-    """Return Spark settings that deny other accounts access to new files. Hadoop ignores the umask of the process.
+    """Return the same setting for a Spark session, because Hadoop sets file modes regardless of the umask.
 
-    For a lake outside the data folder, there are no such settings, because its owner decides who may read it.
+    A lake outside the data folder keeps Hadoop's modes, since its owner decides who may read it.
     """
     return {} if settings.lake else {"spark.hadoop.fs.permissions.umask-mode": "077"}
 
 
 def restrict_access(folder: Path) -> None:
-    """Remove all access of other accounts to a data folder. Logs a warning if other accounts had access.
+    """Remove all access of other accounts to a data folder; logs a warning if they had any.
 
-    If the folder also contains files of others, as a home folder does, only Headwater's own files are restricted.
-    Raises OSError. Raises WrongSetting if this account may not change the modes, or the file system has no modes.
+    If the folder also contains other things, such as a home folder, only Headwater's parts are restricted.
+    Raises OSError, or WrongSetting if this account may not do that or the file system does not store modes.
     """
-    exposed = exposed_paths(folder)
+    exposed = [path for path in _protected_paths(folder) if path.exists() and _is_open(path)]
     for path in exposed:
-        _restrict_path(path, folder)
-        for inside in _paths_below(path) if path != folder else ():
-            with suppress(PermissionError):  # another account owns the file, but others can no longer reach it
+        _restrict(path, folder)
+        for inside in _within(path) if path != folder else ():
+            with suppress(PermissionError):  # owned by another account, and no longer reachable for others
                 _remove_rights(inside)
     if exposed:
         names = ", ".join(map(str, exposed))
         log.warning(
-            "Other accounts had access to %s; this access was removed. See "
-            "docs/how-to/platform-operator/operations.md, Who can read.",
-            names,
+            "Other accounts had access to %s; this access was removed. See docs/operations.md, Who can read.", names
         )
 
 
-def exposed_paths(folder: Path) -> list[Path]:
-    """Return the files and folders of a data folder to which other accounts have access."""
-    return [path for path in _protected_paths(folder) if path.exists() and _is_accessible_to_others(path)]
-
-
-def _restrict_path(path: Path, folder: Path) -> None:
+def _restrict(path: Path, folder: Path) -> None:
     with suppress(PermissionError):
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHER_ACCOUNTS)
-    if _is_accessible_to_others(path):
+    if _is_open(path):
         raise WrongSetting(
             f"Other accounts have access to {path}, which contains raw bodies, and this account cannot change that: it "
             "is not the owner, or the file system does not store modes. Change the owner to the account that runs "
@@ -189,7 +176,7 @@ def _restrict_path(path: Path, folder: Path) -> None:
         )
 
 
-def _is_accessible_to_others(path: Path) -> bool:
+def _is_open(path: Path) -> bool:
     return bool(path.stat().st_mode & _OTHER_ACCOUNTS)
 
 
@@ -199,7 +186,7 @@ def _protected_paths(folder: Path) -> list[Path]:
     return parts if other_names else [folder, *parts]
 
 
-def _paths_below(folder: Path) -> Iterator[Path]:
+def _within(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         yield from (Path(place, name) for name in (*folders, *files))
 

@@ -13,7 +13,7 @@ from headwater.common.storage_faults import explain
 from headwater.events.position import Source
 from headwater.intake.event_log import Readers
 from headwater.operations.runtime.data_folder import folder_lock
-from headwater.operations.runtime.storage import is_lake_remote, lake_root_and_options, open_bronze
+from headwater.operations.runtime.storage import is_lake_remote, lake_place, open_bronze
 from headwater.operations.runtime.troubles import ServiceTrouble, service_troubles
 from headwater.operations.settings import Settings
 
@@ -41,54 +41,53 @@ def open_index_home(folder: Path) -> "IndexHome":
 def open_freshness(
     settings: Settings, folder: Path, readers: Readers, troubles: Callable[[], Mapping[str, str]] | None = None
 ) -> "FreshnessMeter":
-    """Return a meter of how far answers are behind the acknowledged events. Any thread may use the meter.
+    """Return the object that measures how far questions lag; it has its own lake object, since any thread may use it.
 
-    readers: log readers that no other code uses. troubles: returns the reasons of stopped services by service; by
-    default, of the services of this machine.
+    readers: its own log readers. troubles: returns why services have stopped; default: the services of this machine.
     """
     from headwater.api.freshness import FreshnessMeter
     from headwater.lake.gold_pass import Gold
 
-    gold = Gold(*lake_root_and_options(settings))
+    gold = Gold(*lake_place(settings))
     return FreshnessMeter(
         readers, open_bronze(settings), open_index_home(folder), gold, troubles or partial(service_troubles, folder)
     )
 
 
 def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
-    """Open lineage for questions of the command line. First update the index, unless another process maintains it."""
+    """Open lineage for command-line questions; updates the index unless another process does so."""
     from headwater.index.reading.view_opener import ViewOpener
 
     rules = open_rules(settings)
-    _update_index(settings, folder, rules)
+    _catch_up(settings, folder, rules)
     return ViewOpener(open_index_home(folder), rules)
 
 
 def open_search(settings: Settings, folder: Path) -> "Search":
-    """Open the search for the command line. First update the index like `open_view_opener`."""
+    """Open search for the command line; updates the index like `open_view_opener`."""
     from headwater.index.reading.search import Search
 
     rules = open_rules(settings)
-    _update_index(settings, folder, rules)
+    _catch_up(settings, folder, rules)
     return Search(open_index_home(folder), rules)
 
 
-def _update_index(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
+def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
     from headwater.index.writing.follower import IndexFollower
 
     with suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
         follower = IndexFollower(
             open_index_home(folder), open_bronze(settings), initial_index=open_snapshots(settings, folder)
         )
-        while follower.process_batches(rules.current_rules().names):
+        while follower.step(rules.current().names):
             pass
         follower.close()
 
 
 def open_rules(settings: Settings) -> "RulesFiles":
-    """Open the folder of the user's rules. Raises WrongSetting if the setting `rules` names a missing folder."""
+    """Open the folder of the user's rules; raises WrongSetting if the setting names a missing folder."""
     from headwater.index.rules_files import RulesFiles
-    from headwater.lineage.snapshots.whole_rewrites import DAY_US
+    from headwater.lineage.time.whole_rewrites import DAY_US
 
     folder = (settings.rules or settings.data / "rules").expanduser().resolve()
     if settings.rules is not None and not folder.is_dir():
@@ -106,11 +105,11 @@ def maintain_index(
     *,
     on_change: Callable[[], object] = lambda: None,
 ) -> None:
-    """Update the index from bronze until stopped. Retries after errors of the lake, with growing waits.
+    """Update the index from bronze until stopped; retries faults of the lake with growing waits.
 
-    wait: waits until bronze may have new events, for at most the given seconds. known_positions: returns the last
-    position in bronze by partition, as far as the parser has sent it. on_change: called after each change of the index.
-    A remote lake is polled at fixed intervals, because each request has a cost.
+    wait: sleeps until there may be news, for at most the given seconds. known_positions: returns known positions of
+    partitions. on_change: called after each change of the index. A remote lake is polled at fixed intervals, because
+    each request has a cost.
     """
     from headwater.index.writing.follower import IndexFollower
 
@@ -128,24 +127,24 @@ def maintain_index(
         rest = stop.wait if is_remote or wait is None else wait
         pause = 0.0
         while not stop.is_set():
-            names = rules.current_rules().names
+            names = rules.current().names
             if rules.problems != reported:
                 reported = rules.problems
                 for problem in reported:
                     log.warning("%s", problem)
             try:
-                if snapshots and snapshots.has_erased_data(home.index_path(names)):
-                    follower.delete_index(names)
-                taken = follower.process_batches(names, known_positions())
+                if snapshots and snapshots.is_outdated(home.path_for(names)):
+                    follower.discard(names)
+                taken = follower.step(names, known_positions())
                 pause = 0.0
-                trouble.record_recovery()
+                trouble.end()
                 if snapshots:
                     snapshots.count_events(taken)
-                    if not taken and home.is_published_file(path := home.index_path(names)):
+                    if not taken and home.is_current(path := home.path_for(names)):
                         snapshots.make_when_due(path, names.rules_hash)
             except Retry as error:
                 log.warning("%s", error)
-                trouble.record_trouble(str(error))
+                trouble.begin(str(error))
                 taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
             if taken:
                 on_change()
@@ -157,7 +156,7 @@ def maintain_index(
 
 @contextmanager
 def index_lock(folder: Path, stop: threading.Event) -> Iterator[None]:
-    """Hold the lock of the index writer. Waits while a command updates the index."""
+    """Hold the lock of the index writer; waits for a command that is updating the index."""
     with ExitStack() as stack:
         while not stop.is_set():
             with suppress(WrongSetting):
@@ -167,10 +166,7 @@ def index_lock(folder: Path, stop: threading.Event) -> Iterator[None]:
 
 
 def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
-    """Return the index snapshots in the lake.
-
-    None if the setting `lake` is missing, or if its storage options work only for Delta tables.
-    """
+    """Return the snapshots of the lake; None if `lake` is not set, or its options work only for tables."""
     if not settings.lake:
         return None
     from headwater.index.home import IndexHome
@@ -179,20 +175,20 @@ def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
 
     trouble = ServiceTrouble(folder, "snapshot")
     try:
-        store = ObjectStore(*lake_root_and_options(settings))
+        store = ObjectStore(*lake_place(settings))
     except HeadwaterError as error:
         log.warning("Snapshots of the index are not used: %s", error)
-        trouble.record_trouble(str(error))
+        trouble.begin(str(error))
         return None
-    return IndexSnapshots(store, IndexHome(folder / "index"), partial(open_bronze, settings), trouble.record_or_clear)
+    return IndexSnapshots(store, IndexHome(folder / "index"), partial(open_bronze, settings), trouble.report)
 
 
-def make_snapshot_if_due(settings: Settings, folder: Path) -> bool:
-    """Update the index, and make a snapshot if the newest snapshot is old. Returns whether it made a snapshot.
+def snapshot_once(settings: Settings, folder: Path) -> bool:
+    """Update the index and make a snapshot if the newest one lags far behind; returns whether it made one.
 
-    A timer calls this, so that a new machine finds a recent snapshot even if questions are rare. If another process
-    maintains the index, that process also makes the snapshots, and this function does nothing. Raises Retry if the
-    storage fails, or with the last error of the other process.
+    A timer calls this, so that a new machine finds a recent snapshot even if questions are rare. Does nothing if
+    another process maintains the index, since that also makes snapshots. Raises Retry, also with the last fault of that
+    process.
     """
     trouble = ServiceTrouble(folder, "snapshot")
     snapshots = open_snapshots(settings, folder)
@@ -201,26 +197,26 @@ def make_snapshot_if_due(settings: Settings, folder: Path) -> bool:
             raise Retry(f"Could not make a snapshot of the index: {service_troubles(folder).get('snapshot')}")
         return False
     try:
-        made = _make_snapshot_if_due(settings, folder, snapshots)
+        made = _make_if_wanted(settings, folder, snapshots)
     except Exception as error:
-        trouble.record_trouble(str(error) if isinstance(error, Retry) else explain(error, "lake"))
+        trouble.begin(str(error) if isinstance(error, Retry) else explain(error, "lake"))
         raise
     if made is None:  # another process maintains the index
         troubles = service_troubles(folder)
         if failed := troubles.get("snapshot") or troubles.get("index"):
             raise Retry(f"Could not make a snapshot of the index: {failed}")
         return False
-    trouble.record_recovery()
+    trouble.end()
     return made
 
 
-def _make_snapshot_if_due(settings: Settings, folder: Path, snapshots: "IndexSnapshots") -> bool | None:
-    """Make a snapshot if it is due. Returns whether it made one, or None if another process maintains the index."""
+def _make_if_wanted(settings: Settings, folder: Path, snapshots: "IndexSnapshots") -> bool | None:
+    """Return whether a snapshot was made; None if another process maintains the index."""
     from headwater.index.writing.follower import IndexFollower
 
-    names, home = open_rules(settings).current_rules().names, open_index_home(folder)
-    path = home.index_path(names)
-    if not snapshots.is_snapshot_due(path):
+    names, home = open_rules(settings).current().names, open_index_home(folder)
+    path = home.path_for(names)
+    if not snapshots.is_wanted(path):
         return False
     with ExitStack() as stack:
         try:
@@ -228,8 +224,8 @@ def _make_snapshot_if_due(settings: Settings, folder: Path, snapshots: "IndexSna
         except WrongSetting:
             return None
         with closing(IndexFollower(home, open_bronze(settings), initial_index=snapshots)) as follower:
-            if snapshots.has_erased_data(path):
-                follower.delete_index(names)
-            while follower.process_batches(names):
+            if snapshots.is_outdated(path):
+                follower.discard(names)
+            while follower.step(names):
                 pass
         return snapshots.make(path, names.rules_hash)

@@ -1,11 +1,11 @@
-"""Metrics of `headwater up` and the Function App: set the metrics of stopped services, and answer a scrape."""
+"""Metrics that `headwater up` and the Function App share: which services have stopped, and the answer to a scrape."""
 
 from collections.abc import Container
 
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
 from starlette.responses import Response
 
-from headwater.common.json_headers import ANSWER_HEADERS
+from headwater.common.answer_headers import ANSWER_HEADERS
 
 _INDEX_TROUBLE = Gauge(
     "headwater_index_in_trouble", "1 while the index has stopped; its log and `/health/ready` show the reason."
@@ -15,8 +15,8 @@ _PARSER_TROUBLE = Gauge(
 )
 
 
-def set_trouble_metrics(stopped: Container[str]) -> None:
-    """Update the metrics of stopped services. stopped: names of the services that have stopped."""
+def measure_troubles(stopped: Container[str]) -> None:
+    """Update the metrics of stopped services. stopped: their names."""
     _INDEX_TROUBLE.set("index" in stopped)
     _PARSER_TROUBLE.set("parser" in stopped)
 

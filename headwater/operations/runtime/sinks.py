@@ -1,4 +1,4 @@
-"""Open the sinks of the settings: the sinks file, the tables of the sinks in the lake, and the secrets."""
+"""Open the sinks of the settings: their file, their table in the lake, and their secrets."""
 
 import json
 from functools import partial
@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.common.errors import WrongSetting
-from headwater.operations.runtime.data_folder import data_folder_path, folder_lock
-from headwater.operations.runtime.storage import lake_root_and_options, open_bronze, resolve_secrets
+from headwater.operations.runtime.data_folder import data_folder, folder_lock
+from headwater.operations.runtime.storage import lake_place, open_bronze, resolve_secrets
 from headwater.operations.runtime.troubles import service_troubles
 from headwater.operations.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.sinks.connecting.secrets import Secrets
-    from headwater.sinks.control.replay import Replay
-    from headwater.sinks.control.replay_span import ReplaySpan
-    from headwater.sinks.control.service import SinkService
-    from headwater.sinks.interface.sinks_file import SinksSource
+    from headwater.sinks.contract.sinks_file import SinksSource
+    from headwater.sinks.operating.replay import Replay
+    from headwater.sinks.operating.replay_span import ReplaySpan
+    from headwater.sinks.operating.service import SinkService
     from headwater.sinks.running.ledger import SinkLedger
 
 
@@ -28,12 +28,12 @@ _KEY = "KEY"
 
 
 def sinks_path(settings: Settings) -> Path | None:
-    """Return the path of the sinks file, None if the file is remote. The default file may not exist.
+    """Return the path of the sinks file, whether or not it exists; None for a remote file.
 
-    Raises WrongSetting if the setting `sinks` names a missing file.
+    Raises WrongSetting if the setting names a missing file.
     """
     if settings.sinks is None:
-        return data_folder_path(settings) / "sinks.yml"
+        return data_folder(settings) / "sinks.yml"
     if "://" in settings.sinks:
         return None
     path = Path(settings.sinks).expanduser().resolve()
@@ -43,12 +43,12 @@ def sinks_path(settings: Settings) -> Path | None:
 
 
 def open_sinks_text(settings: Settings, min_interval_s: float = 0.0) -> "SinksSource":
-    """Return the source of the sinks file. A remote file is read with the credentials of the lake.
+    """Return the sinks file; a remote one is read with the credentials of the lake.
 
     min_interval_s: minimum time between two requests for a remote file.
     """
     from headwater.operations.runtime.azure_files import LakeFile
-    from headwater.sinks.interface.sinks_file import LocalSinksFile
+    from headwater.sinks.contract.sinks_file import LocalSinksFile
 
     path = sinks_path(settings)
     if path:
@@ -58,32 +58,32 @@ def open_sinks_text(settings: Settings, min_interval_s: float = 0.0) -> "SinksSo
 
 
 def open_ledger(settings: Settings) -> "SinkLedger":
-    """Open the tables of the sinks in the lake: positions and dead letters."""
+    """Open the table of the sinks in the lake."""
     from headwater.sinks.running.ledger import SinkLedger
 
-    lake, options = lake_root_and_options(settings)
+    lake, options = lake_place(settings)
     return SinkLedger(f"{lake}/sinks", options)
 
 
 def open_secrets(settings: Settings) -> "Secrets":
     """Return the source of secrets: the environment, and a key vault with this machine's identity."""
-    from headwater.sinks.connecting.secrets import Secrets, entra_token_source
+    from headwater.sinks.connecting.secrets import Secrets, entra_token
 
-    return Secrets(entra_token_source(settings.identity_client_id))
+    return Secrets(entra_token(settings.identity_client_id))
 
 
 def open_sink_service(settings: Settings, folder: Path) -> "SinkService":
     """Return the service that queries and controls the sinks of a data folder."""
-    from headwater.sinks.control.service import SinkService
+    from headwater.sinks.operating.service import SinkService
 
     return SinkService(
         partial(open_sinks_text, settings), partial(open_bronze, settings), partial(open_ledger, settings),
-        partial(open_secrets, settings), partial(_read_sinks_status, folder), partial(service_troubles, folder),
+        partial(open_secrets, settings), partial(_status, folder), partial(service_troubles, folder),
     )  # fmt: skip
 
 
-def _read_sinks_status(folder: Path) -> dict[str, Any]:
-    """Return the status that the process `sinks` has written, empty if it does not run or has not written one yet."""
+def _status(folder: Path) -> dict[str, Any]:
+    """Return the status of the process `sinks`, empty if none is running or it has not written any yet."""
     try:
         with folder_lock(folder, "sinks", wait_s=0):
             return {}
@@ -106,21 +106,20 @@ def open_replay(
     key: str | None,
     patience_s: float = 30.0,
 ) -> "Replay":
-    """Return a replay of the events in a span to a sink or a URL.
+    """Return a replay of the span's events to a sink of the file, or to an address.
 
-    to: name of a sink in the sinks file, or a URL. A Marquez server at the URL is recognised by its API; any other
-    server is used as a plain OpenLineage API. rate: maximum events per second. batch: events per request. key: API key
-    for the URL. patience_s: seconds to repeat the request that recognises Marquez if its response is inconclusive.
-    Raises WrongSetting, NotConfigured or Retry.
+    A Marquez server is recognised by its API; any other address is a plain OpenLineage API.
+    rate: maximum events per second; batch: events per request; key: API key for the address; patience_s: how long to
+    repeat the request if the response is inconclusive. Raises WrongSetting, NotConfigured or Retry.
     """
-    from headwater.sinks.connecting.secrets import Secrets, entra_token_source
-    from headwater.sinks.control.replay import Replay
-    from headwater.sinks.control.replay_span import address_options, detect_marquez_options
+    from headwater.sinks.connecting.secrets import Secrets, entra_token
+    from headwater.sinks.operating.replay import Replay
+    from headwater.sinks.operating.replay_span import address_options, recognized_options
 
     if "://" in to:
-        secrets = Secrets(entra_token_source(None), {_KEY: key or ""})
+        secrets = Secrets(entra_token(None), {_KEY: key or ""})
         plain = address_options(to, batch, {"env": _KEY} if key else None)
-        options = detect_marquez_options(plain, secrets.reveal, patience_s)
+        options = recognized_options(plain, secrets.reveal, patience_s)
     else:
         options, secrets = open_sink_service(settings, folder).sink(to).options, open_secrets(settings)
     if options.type in ("file", "delta"):
@@ -129,9 +128,5 @@ def open_replay(
             f"lake. Use `headwater sinks reset {to} --to …`."
         )
     return Replay(
-        span.replay_sink(options, rate),
-        span,
-        bronze=open_bronze(settings),
-        ledger=open_ledger(settings),
-        secrets=secrets,
+        span.of(options, rate), span, bronze=open_bronze(settings), ledger=open_ledger(settings), secrets=secrets
     )

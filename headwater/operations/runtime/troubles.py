@@ -8,19 +8,19 @@ from headwater.common.atomic_files import atomic_write
 
 _SERVICES = ("parser", "index", "snapshot")
 _UNWRITTEN: dict[Path, str] = {}
-"""Reasons that could not be written because the disk is full, by path of the file. Only this process sees them."""
+"""Troubles of this process that could not be written to a full disk; available within this process."""
 
 
 class ServiceTrouble:
-    """The reason why a service has stopped, in a file that exists only while the service is stopped."""
+    """The trouble of one service; its file exists only while the trouble lasts."""
 
     def __init__(self, folder: Path, service: str):
-        """folder: data folder. service: name of the service."""
-        self._path = _trouble_path(folder, service)
+        """folder: data folder."""
+        self._path = _path(folder, service)
         self._text = ""
 
-    def record_trouble(self, text: str) -> None:
-        """Record the reason of the stop. If the disk is full, other processes do not see the reason."""
+    def begin(self, text: str) -> None:
+        """Record the trouble; if the disk is full, other processes do not see it."""
         if text != self._text:
             _UNWRITTEN[self._path] = text
             with suppress(OSError):
@@ -28,14 +28,14 @@ class ServiceTrouble:
                 self._text = text
                 del _UNWRITTEN[self._path]
 
-    def record_or_clear(self, text: str | None) -> None:
-        """Record the reason of the stop, or with None that the service continues."""
+    def report(self, text: str | None) -> None:
+        """Record a trouble, or its end if None."""
         if text is None:
-            self.record_recovery()
+            self.end()
         else:
-            self.record_trouble(text)
+            self.begin(text)
 
-    def record_recovery(self) -> None:
+    def end(self) -> None:
         """Record that the service continues."""
         _UNWRITTEN.pop(self._path, None)
         if self._text or self._path.exists():  # an earlier process may have left the file
@@ -45,19 +45,19 @@ class ServiceTrouble:
 
 
 def service_troubles(folder: Path) -> Mapping[str, str]:
-    """Return the reasons of the services that have stopped, by service."""
+    """Return the troubles of the services that have stopped."""
     found = {}
     for service in _SERVICES:
-        path = _trouble_path(folder, service)
+        path = _path(folder, service)
         with suppress(OSError):
             found[service] = _UNWRITTEN.get(path) or path.read_text("utf-8", "replace")
     return found
 
 
-def _trouble_path(folder: Path, service: str) -> Path:
+def _path(folder: Path, service: str) -> Path:
     return folder / "run" / f"{service}.trouble"
 
 
 def join_reasons(reasons: Mapping[str, str]) -> str:
-    """Join the reasons why partitions wait into one text. reasons: by partition; "" stands for the whole parser."""
+    """Return why partitions wait, as one text; the empty partition name represents the whole parser."""
     return " ".join(f"Partition {name}: {why}" if name else why for name, why in sorted(reasons.items()))

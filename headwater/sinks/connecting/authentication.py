@@ -11,19 +11,16 @@ import msgspec
 from pydantic import Field
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import require_extra
+from headwater.common.extras import extra
 from headwater.common.http_connection import PersistentConnection, ssl_context
-from headwater.sinks.interface.options import BARE_ADDRESS, ConfigModel, SecretReference
+from headwater.sinks.contract.options import BARE_ADDRESS, ConfigModel, SecretReference
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _TOKEN_USE = 0.8
 """Fraction of a token's lifetime for which it is used."""
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
 Headers = Callable[[str, str, bytes | None], Mapping[str, str]]
-"""Returns the authentication headers of a request with this method, address and body.
-
-The caller calls it for each request, because tokens expire.
-"""
+"""Returns authentication headers for method, address and body; called for each request, since tokens expire."""
 
 
 class OAuth(ConfigModel):
@@ -50,17 +47,17 @@ class Aws(ConfigModel):
     profile: str | None = None
 
 
-def aws_auth_headers(options: Aws) -> Headers:
+def aws_auth_headers(given: Aws) -> Headers:
     """Return a function that signs requests; raises WrongSetting if botocore is not installed.
 
-    The header `client-token` is a hash of the body, so that DataZone ignores an event that is sent twice.
+    The client token is a hash of the body, so that DataZone ignores a repeated event.
     """
-    with require_extra("aws"):
+    with extra("aws"):
         from botocore.auth import SigV4Auth  # noqa: PLC0415 - an extra
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415 - an extra
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra
         from botocore.session import Session  # noqa: PLC0415 - an extra
-    session = Session(profile=options.profile)
+    session = Session(profile=given.profile)
 
     def headers(method: str, url: str, body: bytes | None) -> dict[str, str]:
         token = {"client-token": sha256(body).hexdigest()} if body is not None else {}
@@ -71,7 +68,7 @@ def aws_auth_headers(options: Aws) -> Headers:
                 raise WrongSetting(
                     "Found no AWS credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role."
                 )
-            SigV4Auth(credentials.get_frozen_credentials(), options.service, options.region).add_auth(request)
+            SigV4Auth(credentials.get_frozen_credentials(), given.service, given.region).add_auth(request)
         except BotoCoreError as error:
             raise Retry(f"Could not sign a request for AWS: {error}") from error
         return {name.lower(): value for name, value in request.headers.items()}
@@ -81,7 +78,7 @@ def aws_auth_headers(options: Aws) -> Headers:
 
 def google_auth_headers() -> Headers:
     """Return a function for tokens of Google's default credentials; raises WrongSetting if google-auth is missing."""
-    with require_extra("google"):
+    with extra("google"):
         import google.auth  # noqa: PLC0415 - an extra
         from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError  # noqa: PLC0415 - an extra
         from google.auth.transport.requests import Request  # noqa: PLC0415 - an extra
@@ -105,10 +102,10 @@ def google_auth_headers() -> Headers:
 
 
 class OAuthToken:
-    """An access token for OAuth client credentials; a new token is requested before the old one expires."""
+    """A token for client credentials, requested again before it expires."""
 
     def __init__(self, oauth: OAuth, secret: str, timeout_s: float) -> None:
-        """timeout_s: timeout of one token request in seconds."""
+        """timeout_s: for one request."""
         self._oauth = oauth
         self._form = {"grant_type": "client_credentials", "client_id": oauth.client_id, "client_secret": secret}
         if oauth.scope:
@@ -116,17 +113,17 @@ class OAuthToken:
         self._timeout_s = timeout_s
         self._token, self._until = "", 0.0
 
-    def current_token(self) -> str:
-        """Return the token, or a new one if it expires soon; raises WrongSetting if the server returns no token."""
+    def value(self) -> str:
+        """Return the token; requests a new one if it expires soon. Raises WrongSetting if there is none."""
         if time.monotonic() >= self._until:
-            self._token, life_s = self._request_token()
+            self._token, life_s = self._ask()
             self._until = time.monotonic() + _TOKEN_USE * life_s
         return self._token
 
-    def _request_token(self) -> tuple[str, float]:
+    def _ask(self) -> tuple[str, float]:
         where = self._oauth.token_url
         with closing(PersistentConnection(where, timeout_s=self._timeout_s, context=ssl_context())) as connection:
-            answer = connection.request("POST", "", urlencode(self._form).encode(), _FORM)
+            answer = connection.ask("POST", "", urlencode(self._form).encode(), _FORM)
         try:
             fields = msgspec.json.decode(answer.body)
             return str(fields["access_token"]), float(fields.get("expires_in", 300))

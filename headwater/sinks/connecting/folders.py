@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar
 from headwater.common.errors import Retry, WrongSetting
 
 AZURE_FOLDER = r"https?://[^/?#@\s]+/[^/?#\s]+(/[^?#\s]*)?"
-"""Pattern of an address in Azure storage: account, container and optionally a path."""
+"""Address of an Azure storage account with a container and a path."""
 T = TypeVar("T")
 REQUEST_S = 120.0
-"""Maximum seconds of one request to storage. A file has at most 16 MiB, unless one event is larger."""
+"""For one request to storage with its answer; a file has at most 16 MiB unless one event is larger."""
 _MOST_LEFT = 4
 
 
@@ -21,7 +21,7 @@ class Folder(Protocol):
     """A folder for files; a file appears completely or not at all."""
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
-        """Write a file, replacing an existing file at this path; raises Retry if that fails."""
+        """Write a file and replace an existing one; raises Retry."""
 
     def check(self) -> str:
         """Write and delete a test file; raises HeadwaterError."""
@@ -31,7 +31,7 @@ class Folder(Protocol):
 
 
 def stored_folder(address: str, options: Mapping[str, str]) -> Folder:
-    """Return the folder at an `s3://` or Azure `https://` address; raises WrongSetting if a package is missing."""
+    """Return a folder in storage, `s3://` or Azure's `https://`; raises WrongSetting if a package is missing."""
     if address.startswith("s3://"):
         from headwater.sinks.connecting.s3_folder import S3Folder  # noqa: PLC0415 - imports an optional package
 
@@ -48,7 +48,7 @@ class DiskFolder:
         self._folder = folder
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
-        """Write a temporary file and rename it to `path`; raises Retry if that fails."""
+        """Write a temporary file and rename it; raises Retry."""
         place = self._folder / path
         fresh = place.with_suffix(".part")
         try:
@@ -75,17 +75,18 @@ class DiskFolder:
 
 
 class BoundedCalls:
-    """Run each call in its own thread, and abandon the thread if the call exceeds the deadline.
+    """Run calls one at a time, each in its own thread, which is abandoned at the deadline.
 
-    The timeouts of storage clients apply to each read, so a response of one byte per second never exceeds them.
-    Python cannot stop a thread, so a few abandoned threads may remain until the target closes their connections.
+    Clients of storage limit only each read, which one byte per second satisfies.
+
+    Python cannot stop a thread, so a few abandoned ones may remain; they end when the target closes the connection.
     """
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s
         self._left: list[threading.Thread] = []
 
-    def run_bounded(self, call: Callable[[], T]) -> T:
+    def run(self, call: Callable[[], T]) -> T:
         """Return the result of a call; raises Retry at the deadline, or while too many abandoned calls remain."""
         self._left = [thread for thread in self._left if thread.is_alive()]
         if len(self._left) >= _MOST_LEFT:
@@ -94,7 +95,7 @@ class BoundedCalls:
                 "Check its log and the network."
             )
         found: Future[T] = Future()
-        thread = threading.Thread(target=_set_result, args=(call, found), name="sink-request", daemon=True)
+        thread = threading.Thread(target=_answer, args=(call, found), name="sink-request", daemon=True)
         thread.start()
         if not wait([found], self._deadline_s).done:
             self._left.append(thread)
@@ -105,7 +106,7 @@ class BoundedCalls:
         return found.result()
 
 
-def _set_result(call: Callable[[], T], found: "Future[T]") -> None:
+def _answer(call: Callable[[], T], found: "Future[T]") -> None:
     try:
         found.set_result(call())
     except BaseException as error:

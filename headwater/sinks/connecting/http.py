@@ -1,4 +1,4 @@
-"""HTTP targets: options, requests, and the classification of responses as delivered, to retry, or refused for good."""
+"""HTTP targets: their options, requests, and the classification of responses: delivered, retry, or refused for good."""
 
 import gzip
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.http_connection import READ_BYTES, HttpAnswer, PersistentConnection, retry_after_s, ssl_context
+from headwater.common.http_connection import READ_BYTES, HttpAnswer, PersistentConnection, retry_after, ssl_context
 from headwater.sinks.connecting.authentication import (
     Aws,
     EntraId,
@@ -16,9 +16,9 @@ from headwater.sinks.connecting.authentication import (
     aws_auth_headers,
     google_auth_headers,
 )
-from headwater.sinks.connecting.secrets import entra_token_source
-from headwater.sinks.interface.error_isolation import escape_control_characters
-from headwater.sinks.interface.options import (
+from headwater.sinks.connecting.secrets import entra_token
+from headwater.sinks.contract.error_isolation import one_line
+from headwater.sinks.contract.options import (
     BARE_ADDRESS,
     ConfigModel,
     Options,
@@ -27,30 +27,26 @@ from headwater.sinks.interface.options import (
     SecretResolver,
     resolve_secrets,
 )
-from headwater.sinks.interface.shape import Outcome, retry_all
+from headwater.sinks.contract.shape import Outcome, retry_all
 
 _RETRY_STATUSES = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
-"""Statuses that are caused by credentials, the address or load, not by an event; such requests are retried."""
+"""Statuses about credentials, the address or load, not about an event: retry until an operator has fixed the cause."""
 
 
 class Poster:
-    """A connection to one target. The target's address comes only from the configuration, never from an event."""
+    """A connection to one target. Its address comes only from the configuration, never from an event."""
 
     def __init__(self, url: str, headers: Headers, *, timeout_s: float, ca: str | None, compress: bool) -> None:
-        """headers: returns the authentication headers of a request. timeout_s: timeout of one request in seconds.
-
-        ca: path of a file with the certificates to trust, or None for the default certificates.
-        compress: whether to send bodies as gzip.
-        """
+        """ca: file of certificates to trust; compress: send bodies as gzip."""
         self._headers = headers
         self._compress = compress
         self._url = url.rstrip("/")
         self._connection = PersistentConnection(self._url, timeout_s=timeout_s, context=ssl_context(ca))
 
     def post(self, path: str, body: bytes, count: int) -> HttpAnswer | Outcome:
-        """Post one body that contains `count` payloads; returns a 2xx response, or the outcome of the failure."""
+        """Post one body with `count` payloads; returns a 2xx response, or the outcome of the failure."""
         try:
-            answer = self.request("POST", path, body)
+            answer = self.ask("POST", path, body)
         except (Retry, WrongSetting) as error:
             return retry_all(count, str(error))
         if 200 <= answer.status < 300:
@@ -62,14 +58,14 @@ class Poster:
         answer = self.post(path, body, count)
         return answer if isinstance(answer, Outcome) else Outcome()
 
-    def request(self, method: str, path: str, body: bytes | None = None, max_bytes: int = READ_BYTES) -> HttpAnswer:
-        """Make one request and read at most `max_bytes` bytes of the response; raises Retry if there is no response."""
+    def ask(self, method: str, path: str, body: bytes | None = None, max_bytes: int = READ_BYTES) -> HttpAnswer:
+        """Make one request and read at most `max_bytes` bytes of the response; raises Retry without a response."""
         kind = {} if body is None else {"content-type": "application/json"}
         if body is not None and self._compress:
             kind["content-encoding"] = "gzip"
             body = gzip.compress(body, 1)
         headers = {**self._headers(method, self._url + path, body), **kind}
-        return self._connection.request(method, path, body, headers, max_bytes)
+        return self._connection.ask(method, path, body, headers, max_bytes)
 
     def close(self) -> None:
         """Close the connection."""
@@ -77,19 +73,19 @@ class Poster:
 
 
 def failure_outcome(answer: HttpAnswer, count: int) -> Outcome:
-    """Return the outcome for `count` payloads when the target's response is not 2xx."""
-    text = escape_control_characters(answer.body[:300].decode("utf-8", "replace").strip())
+    """Return the outcome of a response that is not 2xx for `count` payloads."""
+    text = one_line(answer.body[:300].decode("utf-8", "replace").strip())
     reason = f"status {answer.status}" + (f": {text}" if text else "")
     if 300 <= answer.status < 400 and (where := answer.headers.get("location", "")):
         reason += (
-            f". It redirects to {escape_control_characters(where[:300])}. Headwater does not follow redirects. "
+            f". It redirects to {one_line(where[:300])}. Headwater does not follow redirects. "
             "If that is the target, correct `url` in sinks.yml, or the address of the replay."
         )
     if answer.status in _RETRY_STATUSES or 300 <= answer.status < 400:
-        return retry_all(count, reason, after_s=retry_after_s(answer.headers))
+        return retry_all(count, reason, after_s=retry_after(answer.headers))
     if answer.status < 500 and count == 1:
         return Outcome(refused={0: reason})
-    return retry_all(count, reason, after_s=retry_after_s(answer.headers), blames_event=True)
+    return retry_all(count, reason, after_s=retry_after(answer.headers), blames_event=True)
 
 
 class Endpoint(ConfigModel):
@@ -113,17 +109,17 @@ class HttpOptions(Endpoint, Options):
     """Options of a sink whose target is an HTTP endpoint."""
 
 
-def open_poster(options: Endpoint, reveal: SecretResolver, auth_headers: Headers = lambda *_: {}) -> Poster:
+def open_poster(options: Endpoint, reveal: SecretResolver, sign: Headers = lambda *_: {}) -> Poster:
     """Create the connection to a target; raises WrongSetting if a secret is missing.
 
-    auth_headers: returns headers of a request in addition to the authentication headers that `options` define.
+    sign: returns additional headers that depend on the request.
     """
     headers = resolve_secrets(options.headers, reveal)
     if options.key:
         headers["authorization"] = f"Bearer {reveal(options.key)}"
     known = _auth_headers(options, headers, reveal)
     return Poster(
-        options.url, lambda *request: {**known(*request), **auth_headers(*request)},
+        options.url, lambda *request: {**known(*request), **sign(*request)},
         timeout_s=options.timeout, ca=options.ca, compress=options.compress,
     )  # fmt: skip
 
@@ -131,9 +127,9 @@ def open_poster(options: Endpoint, reveal: SecretResolver, auth_headers: Headers
 def _auth_headers(options: Endpoint, headers: Mapping[str, str], reveal: SecretResolver) -> Headers:
     if options.oauth:
         token = OAuthToken(options.oauth, reveal(options.oauth.client_secret), options.timeout)
-        return lambda *_: {**headers, "authorization": f"Bearer {token.current_token()}"}
+        return lambda *_: {**headers, "authorization": f"Bearer {token.value()}"}
     if entra := options.entra:
-        ask = entra_token_source(entra.client_id)
+        ask = entra_token(entra.client_id)
         return lambda *_: {**headers, "authorization": f"Bearer {ask(entra.scope)}"}
     if options.aws or options.google:
         sign = aws_auth_headers(options.aws) if options.aws else google_auth_headers()

@@ -8,14 +8,14 @@ from confluent_kafka import KafkaException
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.intake.event_log.kafka_clients import KafkaAddress, open_admin, open_producer, without_secrets
-from headwater.sinks.interface.shape import Outcome
+from headwater.sinks.contract.shape import Outcome
 
 PATIENCE_S = 10.0
 _TOO_LARGE = ("MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE", "RECORD_LIST_TOO_LARGE")
 
 
 class KafkaRecord(NamedTuple):
-    """A Kafka record. place: index of the payload that the record belongs to."""
+    """A record, and the index of the payload that it belongs to."""
 
     place: int
     key: bytes
@@ -26,37 +26,34 @@ class KafkaTopic:
     """A topic with at most one open producer."""
 
     def __init__(self, address: KafkaAddress, largest_bytes: int) -> None:
-        """largest_bytes: maximum size of a record in bytes."""
+        """largest_bytes: maximum size of a record."""
         self._address = address
         self._largest_bytes = largest_bytes
         self._producer: Any = None
         self._cause = ""
 
-    def write_records(self, records: Iterable[KafkaRecord], count: int, patience_s: float = PATIENCE_S) -> Outcome:
-        """Write the records of `count` payloads, and wait at most `patience_s` seconds until the brokers confirm them.
-
-        A payload counts as delivered when the brokers have confirmed all its records.
-        """
+    def write(self, records: Iterable[KafkaRecord], count: int, patience_s: float = PATIENCE_S) -> Outcome:
+        """Write the records of `count` payloads and wait for the brokers; a payload needs all its records to arrive."""
         self._producer = self._producer or open_producer(self._address, self._largest_bytes, self._on_error)
         failed: dict[int, Any] = {}
         waiting = [0] * count
 
-        def on_delivery(place: int, error: Any, _: Any) -> None:
+        def done(place: int, error: Any, _: Any) -> None:
             waiting[place] -= 1
             if error is not None:
                 failed[place] = error
 
         for place, key, value in records:
             try:
-                self._producer.produce(self._address.topic, value, key, on_delivery=partial(on_delivery, place))
+                self._producer.produce(self._address.topic, value, key, on_delivery=partial(done, place))
                 waiting[place] += 1
             except KafkaException as error:
                 failed[place] = error.args[0]
         self._producer.flush(patience_s)
-        return self._delivery_outcome(failed, waiting)
+        return self._outcome(failed, waiting)
 
     def check(self) -> str:
-        """Request the topic's metadata; raises Retry without a response, WrongSetting if the topic has an error."""
+        """Request the topic's metadata; raises Retry or WrongSetting."""
         topic = self._address.topic
         try:
             found = open_admin(self._address, self._on_error).list_topics(topic, PATIENCE_S).topics[topic]
@@ -73,7 +70,7 @@ class KafkaTopic:
             self._producer.flush(1.0)
             self._producer = None
 
-    def _delivery_outcome(self, failed: dict[int, Any], waiting: list[int]) -> Outcome:
+    def _outcome(self, failed: dict[int, Any], waiting: list[int]) -> Outcome:
         refused = {place: self._error_text(error) for place, error in failed.items() if error.name() in _TOO_LARGE}
         again = [place for place, left in enumerate(waiting) if place not in refused and (place in failed or left)]
         if not again:
@@ -84,7 +81,7 @@ class KafkaTopic:
         return Outcome(refused, again, self._cause or trouble or f"No response from Kafka at {self._address.servers}.")
 
     def _on_error(self, error: Any) -> None:
-        """Store the error that the client reports, because it explains more than the timeouts that it causes."""
+        """Remember the client's own error, which explains more than the timeouts that follow from it."""
         self._cause = self._error_text(error)
 
     def _error_text(self, error: Any) -> str:

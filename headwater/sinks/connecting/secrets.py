@@ -1,4 +1,4 @@
-"""Read the secrets that `sinks.yml` refers to from variables or key vaults, and mask them in texts."""
+"""Read the secrets of sinks from where `sinks.yml` refers to, and mask them in texts."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.common.extras import require_extra
+from headwater.common.extras import extra
 from headwater.common.http_connection import PersistentConnection, ssl_context
-from headwater.sinks.interface.options import SecretLocation
+from headwater.sinks.contract.options import SecretLocation
 
 _SCOPE = "https://vault.azure.net/.default"
 _SHORTEST = 4
-"""Secrets with fewer characters are not masked, because they would match inside ordinary words."""
+"""Shorter values are not masked: they would match inside ordinary words."""
 
 _VAULT_S = 15.0
 
@@ -35,13 +35,13 @@ class Secrets:
         self._known: set[str] = set()
 
     def reveal(self, reference: SecretLocation) -> str:
-        """Return a secret; raises WrongSetting if it does not exist, Retry if the vault does not answer."""
+        """Return a secret; raises WrongSetting, or Retry while the vault does not answer."""
         found = self._from_vault(reference.vault) if reference.vault else self._from_environment(reference.env or "")
         self._known.add(found)
         return found
 
     def mask(self, text: str) -> str:
-        """Replace each secret that `reveal` has returned so far with `***`."""
+        """Mask every secret that was resolve_secrets so far."""
         for secret in self._known:
             if len(secret) >= _SHORTEST:
                 text = text.replace(secret, "***")
@@ -55,7 +55,7 @@ class Secrets:
     def _from_vault(self, address: str) -> str:
         headers = {"authorization": f"Bearer {self._token(_SCOPE)}"}
         with closing(PersistentConnection(address, timeout_s=_VAULT_S, context=ssl_context())) as connection:
-            answer = connection.request("GET", "?api-version=7.4", None, headers)
+            answer = connection.ask("GET", "?api-version=7.4", None, headers)
         try:
             found = msgspec.json.decode(answer.body, type=_VaultSecret).value
         except msgspec.DecodeError:
@@ -68,12 +68,12 @@ class Secrets:
         return found
 
 
-def entra_token_source(client_id: str | None) -> Token:
+def entra_token(client_id: str | None) -> Token:
     """Return a function that gets Entra ID tokens for this machine's identity; the credential caches them."""
     opened: list[Any] = []
 
-    def fetch_token(scope: str) -> str:
-        with require_extra("azure"):
+    def token(scope: str) -> str:
+        with extra("azure"):
             from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - an extra
             from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - an extra
         if not opened:
@@ -87,4 +87,4 @@ def entra_token_source(client_id: str | None) -> Token:
                 "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run with a managed identity."
             ) from error
 
-    return fetch_token
+    return token

@@ -1,6 +1,6 @@
-"""Find the Spark applications that a batch makes due, and merge their runs (D9 in docs/reference/sinks.md).
+"""Find Spark applications that are due with a batch, and merge their runs into one run (rule D9 in docs/sinks.md).
 
-Each batch queries the lake and keeps no state, so nothing is lost if the process is killed.
+The lake is queried each time, so a kill loses no state.
 """
 
 import re
@@ -15,31 +15,27 @@ from headwater.events.position import Source
 from headwater.events.rule_facets import text_at
 from headwater.lake.bronze_follower import (
     MemberHead,
-    heads_of_runs_and_children,
-    parent_ids_at_sequences,
+    heads_of_families,
+    parents_at,
     stored_bodies,
 )
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.run_facts import TERMINAL_TYPES
+from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.lineage.runs.sent_facets import Facets
-from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
-from headwater.sinks.interface.shape import Payload, SinkEvent
-from headwater.sinks.merging.runs import MergedEvent, facet_members, merge_facets
+from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
+from headwater.sinks.contract.shape import Payload, SinkEvent
+from headwater.sinks.merging.runs import MergedEvent, facet, merge_facets
 
 LOOKBACK_US = 7 * 24 * 3600 * 1_000_000
-"""Events received longer before a batch are not read, because reading the whole history would cost too much."""
+"""Events received earlier are not read: reading the whole history for each batch would cost too much."""
 MAX_APPLICATION_EVENTS = 2_000
-"""Maximum number of events of one application.
-
-If there are more, only terminal events are read, because they repeat earlier facets. If these are still too many, the
-first and the last ones are read.
-"""
+"""Per application; beyond that only terminal events are read, which repeat earlier facets, first and last ones."""
 _INTEGRATION = re.compile(r"https://github\.com/OpenLineage/OpenLineage/.*/([^/]+)/?")
 
 
 class ApplicationEvents(NamedTuple):
-    """The events of an application and its actions, in order. at: the event that gives the payload its position."""
+    """The events of an application and its actions, in order; at: the event whose position its payload takes."""
 
     run_id: str
     events: list[SinkEvent]
@@ -47,55 +43,47 @@ class ApplicationEvents(NamedTuple):
 
 
 class SendPolicy(NamedTuple):
-    """When an application is due. By default, it is due when its own run has ended.
-
-    staged: whether it is due with every event. heartbeat_us: interval in which it is due at most once, or None.
-    """
+    """When an application is due: at its end; staged: with every event; heartbeat_us: at most once per interval."""
 
     staged: bool
     heartbeat_us: int | None
 
-    def is_due(self, members: Sequence[MemberHead], new_event_ids: Collection[str], run_id: str) -> bool:
-        """Return whether a batch makes the application due. new_event_ids: ids of the batch's events."""
-        fresh = [each.head.received_us for each in members if each.head.event_id in new_event_ids]
+    def is_due(self, members: Sequence[MemberHead], news: Collection[str], run_id: str) -> bool:
+        """Return whether a batch makes the application due. news: ids of the batch's events."""
+        fresh = [each.head.received_us for each in members if each.head.event_id in news]
         if self.heartbeat_us and fresh:
-            old = [each.head.received_us for each in members if each.head.event_id not in new_event_ids]
+            old = [each.head.received_us for each in members if each.head.event_id not in news]
             return is_heartbeat_due(fresh, old, self.heartbeat_us)
         return bool(fresh) and (self.staged or has_ended(members, run_id))
 
 
 def has_ended(members: Sequence[MemberHead], run_id: str) -> bool:
     """Return whether the application's own run has ended."""
-    return any(each.head.run_id == run_id and each.head.state in TERMINAL_TYPES for each in members)
+    return any(each.head.run_id == run_id and each.head.state in TERMINAL for each in members)
 
 
-def is_heartbeat_due(
-    new_event_times_us: Sequence[int], earlier_event_times_us: Sequence[int], heartbeat_us: int
-) -> bool:
+def is_heartbeat_due(fresh_us: Sequence[int], old_us: Sequence[int], heartbeat_us: int) -> bool:
     """Return whether the newest event is in a later heartbeat interval than all earlier ones."""
-    return (
-        not earlier_event_times_us
-        or max(new_event_times_us) // heartbeat_us > max(earlier_event_times_us) // heartbeat_us
-    )
+    return not old_us or max(fresh_us) // heartbeat_us > max(old_us) // heartbeat_us
 
 
 @runtime_checkable
 class ConvertsApplications(Protocol):
-    """A target that can represent an application as one job; `send_policy` is None if its options disable this."""
+    """A target that takes an application as one job; send_policy: None if it does not."""
 
     send_policy: SendPolicy | None
 
     def convert_application(self, application_events: ApplicationEvents) -> Payload | None:
-        """Return the payload of an application, or None if the events do not form an application; performs no I/O."""
+        """Return the payload of an application, None if the events are not one; performs no I/O."""
 
 
 def build_application_payloads(
     target: ConvertsApplications, bronze: Bronze, events: Sequence[SinkEvent], mask_secrets: MaskSecrets
 ) -> list[Payload]:
-    """Return the payloads of the applications that a batch makes due; reads one application at a time into memory."""
+    """Return payloads of the applications that are due with a batch; reads one application at a time into memory."""
     if target.send_policy is None or not events:
         return []
-    families = _due_applications(bronze, events, target.send_policy)
+    families = _due(bronze, events, target.send_policy)
     return [
         payload
         for application_events in families
@@ -106,10 +94,7 @@ def build_application_payloads(
 def application_payload(
     target: ConvertsApplications, application_events: ApplicationEvents, mask_secrets: MaskSecrets
 ) -> Payload | None:
-    """Return the payload of an application, or None if the events do not form an application.
-
-    If the conversion fails unexpectedly, the payload is unfit.
-    """
+    """Return the payload of an application, None if the events are not one; unfit if the conversion fails."""
     try:
         return target.convert_application(application_events)
     except HeadwaterError:
@@ -118,16 +103,14 @@ def application_payload(
         return Payload(application_events.at, b"", log_unexpected_error(error, "Converting", mask_secrets))
 
 
-def _due_applications(
-    bronze: Bronze, events: Sequence[SinkEvent], send_policy: SendPolicy
-) -> Iterator[ApplicationEvents]:
+def _due(bronze: Bronze, events: Sequence[SinkEvent], send_policy: SendPolicy) -> Iterator[ApplicationEvents]:
     now_us = max(event.head.received_us for event in events)
     news = {event.head.event_id: event for event in events}
-    asked = {event.head.run_id for event in events if event.head.run_id and event.head.state in TERMINAL_TYPES}
+    asked = {event.head.run_id for event in events if event.head.run_id and event.head.state in TERMINAL}
     by_source: dict[Source, list[int]] = defaultdict(list)
     for event in events:
         by_source[event.source].append(event.head.sequence)
-    asked |= set[str]().union(*(parent_ids_at_sequences(bronze, source, of) for source, of in by_source.items()))
+    asked |= set[str]().union(*(parents_at(bronze, source, of) for source, of in by_source.items()))
     for run_id, members in application_members(bronze, asked, now_us - LOOKBACK_US, now_us).items():
         if send_policy.is_due(members, news, run_id):
             own = [news[each.head.event_id] for each in members if each.head.event_id in news]
@@ -135,12 +118,9 @@ def _due_applications(
 
 
 def application_members(bronze: Bronze, run_ids: set[str], since_us: int, until_us: int) -> dict[str, list[MemberHead]]:
-    """Return the events of each run in `run_ids` that is an application, that is, has actions, by run id.
-
-    since_us, until_us: bounds of the receipt times (UTC).
-    """
+    """Return the events of the applications that have actions, by run id."""
     families: dict[str, list[MemberHead]] = defaultdict(list)
-    for each in heads_of_runs_and_children(bronze, run_ids, since_us, until_us) if run_ids else ():
+    for each in heads_of_families(bronze, run_ids, since_us, until_us) if run_ids else ():
         for run_id in {each.head.run_id, each.parent_run_id} & run_ids:
             families[str(run_id)].append(each)
     return {
@@ -149,12 +129,10 @@ def application_members(bronze: Bronze, run_ids: set[str], since_us: int, until_
 
 
 def read_application(bronze: Bronze, members: Sequence[MemberHead]) -> list[SinkEvent]:
-    """Return at most MAX_APPLICATION_EVENTS events of an application with their bodies, in the given order."""
+    """Return the events of an application with their bodies, in the given order."""
     half = MAX_APPLICATION_EVENTS // 2
     chosen = (
-        members
-        if len(members) <= MAX_APPLICATION_EVENTS
-        else [each for each in members if each.head.state in TERMINAL_TYPES]
+        members if len(members) <= MAX_APPLICATION_EVENTS else [each for each in members if each.head.state in TERMINAL]
     )
     return read_members(bronze, chosen if len(chosen) <= MAX_APPLICATION_EVENTS else [*chosen[:half], *chosen[-half:]])
 
@@ -169,15 +147,15 @@ def read_members(bronze: Bronze, members: Sequence[MemberHead]) -> list[SinkEven
 
 
 class Application(NamedTuple):
-    """The application that a run belongs to: the run id and the job of the application's own run."""
+    """The application that a run belongs to."""
 
     run_id: str
     job: Name
 
 
 def engine_of(merged: MergedEvent) -> str:
-    """Return the engine of a run or job in lower case (D4), or `unknown` if neither facets nor the producer name it."""
-    if isinstance(engine := facet_members(merged.of_run, "processing_engine").get("name"), str) and engine:
+    """Return the engine of a run or job (D4), `unknown` if no facet and no producer names it."""
+    if isinstance(engine := facet(merged.of_run, "processing_engine").get("name"), str) and engine:
         return engine.lower()
     if found := _INTEGRATION.fullmatch(merged.producer):
         return found[1].lower()
@@ -185,11 +163,11 @@ def engine_of(merged: MergedEvent) -> str:
 
 
 def application_of(merged: MergedEvent) -> Application | None:
-    """Return the application if a run is one of its actions; None for its own run and for engines other than Spark.
+    """Return the application that a run is an action of; None for the application's own run and for other engines.
 
-    The parent of the application's own run is the task that started the application, not an application.
+    The application's own run may have a parent, too: the task that started it.
     """
-    parent = facet_members(merged.of_run, "parent")
+    parent = facet(merged.of_run, "parent")
     run_id, namespace, name = (
         text_at(parent, *path) for path in (("run", "runId"), ("job", "namespace"), ("job", "name"))
     )
@@ -201,14 +179,14 @@ def application_of(merged: MergedEvent) -> Application | None:
 
 
 def merge_application(application: Application, own: MergedEvent | None, actions: Sequence[MergedEvent]) -> MergedEvent:
-    """Merge an application's own run with its actions; there must be at least one action.
+    """Merge an application's own run with its actions, of which there is at least one.
 
-    The result has the datasets of all runs that count. The newest value of each dataset facet is used, and the first
-    value of each run or job facet. The application lasts from the first to the last event, and fails if any run failed.
+    Datasets of actions that count are united and later facets win; of run and job facets the first value wins. The
+    application lasts from the first to the last event, and fails if any of its runs failed.
     """
     ordered = sorted(actions, key=lambda each: (each.first_event_us, each.last_event_us, each.run_id or ""))
     whole = [own, *ordered] if own else ordered
-    counted = [each for each in whole if each.has_counted_edges]
+    counted = [each for each in whole if each.counts]
     found = MergedEvent(
         "RUN",
         min(each.first_event_us for each in whole),
@@ -217,27 +195,24 @@ def merge_application(application: Application, own: MergedEvent | None, actions
         producer=whole[0].producer,
         run_id=application.run_id,
         job=application.job,
-        of_run=_merge_first([own.of_run] if own else [_without_parent(each.of_run) for each in ordered]),
-        of_job=_merge_first(each.of_job for each in whole),
-        inputs=_merge_newest(each.inputs for each in counted),
-        outputs=_merge_newest(each.outputs for each in counted),
+        of_run=_first([own.of_run] if own else [_without_parent(each.of_run) for each in ordered]),
+        of_job=_first(each.of_job for each in whole),
+        inputs=_newest(each.inputs for each in counted),
+        outputs=_newest(each.outputs for each in counted),
         counts_in_any_state=True,
     )
     for facets in (found.of_run, found.of_job):
         facets.pop("lineage", None)
     for each in counted:
-        merge_facets(found.of_run, _lineage_facets(each.of_run))
-        merge_facets(found.of_job, _lineage_facets(each.of_job))
-    found.state, found.ended_us = _end_state_and_time(own, ordered)
+        merge_facets(found.of_run, _lineage(each.of_run))
+        merge_facets(found.of_job, _lineage(each.of_job))
+    found.state, found.ended_us = _end(own, ordered)
     found.completed_us = found.ended_us if found.state == "COMPLETE" else None
     return found
 
 
-def _end_state_and_time(own: MergedEvent | None, actions: Sequence[MergedEvent]) -> tuple[str | None, int | None]:
-    """Return the state and the time (us) of the end, or None and None if the application has not ended.
-
-    It has ended when its own run has ended, or without events of its own run, when all actions have ended.
-    """
+def _end(own: MergedEvent | None, actions: Sequence[MergedEvent]) -> tuple[str | None, int | None]:
+    """Return state and time of the end: the own run's end, or the actions' ends if there are no own events."""
     if not all(each.state for each in ([own] if own else actions)):
         return None, None
     finished = [each for each in (own, *actions) if each and each.state]
@@ -245,14 +220,14 @@ def _end_state_and_time(own: MergedEvent | None, actions: Sequence[MergedEvent])
     return (failures or ["COMPLETE"])[0], max(each.ended_us or 0 for each in finished)
 
 
-def _merge_first(some: Iterable[Facets]) -> dict[str, Raw]:
+def _first(some: Iterable[Facets]) -> dict[str, Raw]:
     found: dict[str, Raw] = {}
     for facets in some:
         found = {**facets, **found}
     return found
 
 
-def _merge_newest(some: Iterable[Mapping[Name, Facets]]) -> dict[Name, Facets]:
+def _newest(some: Iterable[Mapping[Name, Facets]]) -> dict[Name, Facets]:
     found: dict[Name, Facets] = {}
     for datasets in some:
         for name, facets in datasets.items():
@@ -260,7 +235,7 @@ def _merge_newest(some: Iterable[Mapping[Name, Facets]]) -> dict[Name, Facets]:
     return found
 
 
-def _lineage_facets(facets: Facets) -> Facets:
+def _lineage(facets: Facets) -> Facets:
     return {name: raw for name, raw in facets.items() if name == "lineage"}
 
 

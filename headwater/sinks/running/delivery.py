@@ -1,4 +1,4 @@
-"""Deliver one batch in attempts with fewer payloads after a fault and more after a success, until all are settled.
+"""Deliver one batch: attempts shrink after faults and grow after successes, until every payload is settled.
 
 If the target itself fails (it is unreachable, rejects our credentials, is overloaded), the sink waits without limit.
 It gives up an event only if the target refuses that event, or fails at it repeatedly while it accepts another event.
@@ -12,31 +12,28 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headwater.events.position import Source
-from headwater.sinks.interface.error_isolation import MaskSecrets, deliver_guarded
-from headwater.sinks.interface.shape import Outcome, Payload, Target
+from headwater.sinks.contract.error_isolation import MaskSecrets, deliver_guarded
+from headwater.sinks.contract.shape import Outcome, Payload, Target
 
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 60.0
 MAX_RETRY_AFTER_S = 3600.0
-"""Maximum wait in seconds that a target can request with `Retry-After`."""
+"""Limit for a target's Retry-After."""
 CIRCUIT_OPEN_AFTER = 5
-"""Number of consecutive faults that open the circuit; then the sink tests the target with single payloads."""
+"""Consecutive faults that open the circuit: then single payloads test whether the target is back."""
 MAX_BATCH_EVENTS = 2_000
-"""Maximum number of events in a batch. If the process is killed, at most this number is sent again."""
+"""Events of a batch, and so the maximum number that a kill may repeat."""
 BATCH_BYTES = 16 << 20
-"""Maximum size of a batch in bytes, unless a single body is larger."""
+"""Maximum size of a batch in memory, unless a single body is larger."""
 MAX_TRIES = 3
-"""Number of failed attempts with one payload alone, after which another payload shows whether the target works."""
+"""Failed attempts with one payload alone, before another payload shows whether the target works."""
 ATTEMPT_BYTES = 4 << 20
-"""Maximum size of one attempt in bytes, unless a single payload is larger."""
+"""Maximum size of one attempt, unless a single payload is larger."""
 
 
 @dataclass(slots=True)
-class DeliveryPace:
-    """Computes how long one sink waits between attempts.
-
-    rate: maximum number of payloads per second, or None for no limit. faults: number of consecutive faults.
-    """
+class Pace:
+    """The waits of one sink. rate: maximum payloads per second, None for no limit."""
 
     rate: float | None = None
     faults: int = 0
@@ -47,17 +44,14 @@ class DeliveryPace:
         """Return whether the circuit breaker is open."""
         return self.faults >= CIRCUIT_OPEN_AFTER
 
-    def wait_after_fault_s(self, requested_s: float) -> float:
-        """Count a fault and return the wait in seconds, which is random, so that sinks do not retry at the same moment.
-
-        requested_s: minimum wait that the target requested, in seconds; at most MAX_RETRY_AFTER_S applies.
-        """
+    def after_fault(self, requested_s: float) -> float:
+        """Return the wait in seconds: half fixed and half random, so that sinks do not retry at the same moment."""
         self.faults += 1
         grown = min(MAX_WAIT_S, FIRST_WAIT_S * 2 ** min(self.faults - 1, 16))
         return max(min(requested_s, MAX_RETRY_AFTER_S), self.draw.uniform(grown / 2, grown))
 
-    def wait_after_success_s(self, payloads: int) -> float:
-        """Reset the number of faults, and return the wait in seconds that keeps the rate after `payloads` were sent."""
+    def after_success(self, payloads: int) -> float:
+        """Return the wait in seconds that keeps the rate."""
         self.faults = 0
         return payloads / self.rate if self.rate else 0.0
 
@@ -74,9 +68,9 @@ class Delivery:
     """The unsettled payloads of a batch."""
 
     def __init__(
-        self, target: Target, pace: DeliveryPace, attempt_size: int | None = None, mask_secrets: MaskSecrets = str
+        self, target: Target, pace: Pace, attempt_size: int | None = None, mask_secrets: MaskSecrets = str
     ) -> None:
-        """attempt_size: number of payloads in the first attempt, or None for the largest that the target allows."""
+        """attempt_size: number of payloads in the first attempt; mask_secrets: masks secrets in error messages."""
         self.delivered = 0
         self.last_accepted: Payload | None = None
         """The payload that the target accepted last."""
@@ -96,16 +90,16 @@ class Delivery:
         self._target_works = False
         """Whether the target accepted another payload after it failed at the first."""
         self._failed_probes = 0
-        """Number of failed attempts with another payload than the first one."""
+        """Number of other payloads that the target failed at, too."""
 
-    def probe_with(self, accepted: Payload) -> float:
-        """Send a payload again that the target accepted before, to test the target; returns the wait in seconds."""
-        outcome = deliver_guarded(self._target, [accepted], self._mask_secrets)
+    def probe_with(self, taken: Payload) -> float:
+        """Send a payload that the target accepted before, to find out whether it works; returns the wait in seconds."""
+        outcome = deliver_guarded(self._target, [taken], self._mask_secrets)
         self._target_works = not outcome.again
-        return self._pace.wait_after_fault_s(outcome.after_s) if outcome.again else self._pace.wait_after_success_s(1)
+        return self._pace.after_fault(outcome.after_s) if outcome.again else self._pace.after_success(1)
 
     def add(self, payloads: Iterable[Payload]) -> None:
-        """Append payloads; unfit payloads become dead letters without an attempt."""
+        """Append payloads; unfit ones are refused immediately."""
         for payload in payloads:
             if payload.unfit is None:
                 self._pending.append(payload)
@@ -114,19 +108,16 @@ class Delivery:
 
     @property
     def is_done(self) -> bool:
-        """Return whether no payload is pending."""
+        """Return whether nothing is pending."""
         return not self._pending
 
     @property
     def needs_probe(self) -> bool:
-        """Return whether the target failed at all pending payloads, so that a further payload is needed to test it."""
+        """Return whether the target fails at all pending payloads, so that only another payload can show more."""
         return self.tries >= MAX_TRIES - 1 and self._failed_probes >= len(self._pending) - 1
 
     def settled_positions(self, reached: Mapping[Source, int]) -> dict[Source, int]:
-        """Return the last sequence number of each partition up to which all payloads are settled.
-
-        reached: the last sequence number of the batch in each partition.
-        """
+        """Return how far each partition is settled, given how far the batch reaches in each."""
         found = dict(reached)
         for source, sequence in (payload.position for payload in self._pending):
             found[source] = min(found[source], sequence - 1)
@@ -143,45 +134,38 @@ class Delivery:
         self.refused = [each for each in self.refused if not _is_within(each.payload, source, until)]
         return taken
 
-    def attempt_delivery(self) -> float:
-        """Make one attempt with the next payloads; returns the number of seconds to wait before the next attempt."""
+    def attempt(self) -> float:
+        """Make one attempt; returns the number of seconds to wait before the next one."""
         is_probe = self.tries >= MAX_TRIES and not self._target_works and len(self._pending) > 1
-        passed = self._take_payloads(1 + self._failed_probes % (len(self._pending) - 1) if is_probe else 0, sys.maxsize)
-        some = self._take_payloads(1 if is_probe else self.attempt_size, ATTEMPT_BYTES)
+        passed = self._take(1 + self._failed_probes % (len(self._pending) - 1) if is_probe else 0, sys.maxsize)
+        some = self._take(1 if is_probe else self.attempt_size, ATTEMPT_BYTES)
         outcome = deliver_guarded(self._target, some, self._mask_secrets)
         self.refused += [DeadLetter(some[place], why, self.tries + 1) for place, why in outcome.refused.items()]
         taken = [each for place, each in enumerate(some) if place not in outcome.refused and place not in outcome.again]
         self.delivered += len(taken)
         self.last_accepted = taken[-1] if taken else self.last_accepted
         self._pending.extendleft(reversed([*passed, *(some[place] for place in sorted(outcome.again))]))
-        return (
-            self._record_fault(len(some), outcome, is_probe)
-            if outcome.again
-            else self._record_success(len(some), is_probe)
-        )
+        return self._after_fault(len(some), outcome, is_probe) if outcome.again else self._after(len(some), is_probe)
 
-    def _take_payloads(self, max_count: int, max_bytes: int) -> list[Payload]:
-        """Remove and return up to `max_count` pending payloads with at most `max_bytes` bytes in total.
-
-        If the first payload is larger, returns only this payload.
-        """
+    def _take(self, most: int, most_bytes: int) -> list[Payload]:
+        """Remove payloads from the front; more than one only while their bodies fit within most_bytes."""
         some: list[Payload] = []
-        while self._pending and len(some) < max_count:
-            max_bytes -= len(self._pending[0].body)
-            if some and max_bytes < 0:
+        while self._pending and len(some) < most:
+            most_bytes -= len(self._pending[0].body)
+            if some and most_bytes < 0:
                 break
             some.append(self._pending.popleft())
         return some
 
-    def _record_success(self, count: int, is_probe: bool) -> float:
+    def _after(self, count: int, is_probe: bool) -> float:
         if is_probe:
             self._target_works = True  # the next attempt with the first payload is its last one
         else:
             self._reset_first()
             self.attempt_size = min(self._target.largest, self.attempt_size * 2)
-        return self._pace.wait_after_success_s(count)
+        return self._pace.after_success(count)
 
-    def _record_fault(self, count: int, outcome: Outcome, is_probe: bool) -> float:
+    def _after_fault(self, count: int, outcome: Outcome, is_probe: bool) -> float:
         self.trouble = outcome.trouble
         if outcome.blames_event and count > 1:
             self.attempt_size = count // 2
@@ -192,13 +176,13 @@ class Delivery:
         elif outcome.blames_event:
             self.tries += 1
             if self._target_works:
-                self._refuse_first()
+                self._give_up()
                 return 0.0
-        wait_s = self._pace.wait_after_fault_s(outcome.after_s)
+        wait_s = self._pace.after_fault(outcome.after_s)
         self.attempt_size = 1 if self._pace.is_open else max(1, count // 2)
         return wait_s
 
-    def _refuse_first(self) -> None:
+    def _give_up(self) -> None:
         reason = f"The target fails at this event although it accepts another one: {self.trouble}"
         self.refused.append(DeadLetter(self._pending.popleft(), reason, self.tries))
         self._reset_first()

@@ -1,22 +1,22 @@
-"""Read the events from the lake that a sink has not sent yet, batch by batch."""
+"""Read the events that a sink has not taken yet from the lake, batch by batch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.lake.bronze_follower import Progress, first_sequence_after, sources_ahead, stored_bodies, stored_heads
+from headwater.lake.bronze_follower import Progress, first_behind, sources_ahead, stored_bodies, stored_heads
 from headwater.lake.bronze_tables import Bronze
-from headwater.sinks.interface.error_isolation import MaskSecrets, event_position
-from headwater.sinks.interface.shape import Payload, SinkEvent, Target
+from headwater.sinks.contract.error_isolation import MaskSecrets, event_position
+from headwater.sinks.contract.shape import Payload, SinkEvent, Target
 from headwater.sinks.merging.payloads import build_payloads
 from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS
 
 
 class Batch(NamedTuple):
-    """The events of one source up to sequence number `until`, without the `left_out` events that the filter excludes.
+    """Events of one source up to `until`; left_out: number of events that the filter excludes.
 
-    listed: the rows of the events in the list of a replay, or None if the sink is not a replay.
+    listed: the rows of the events in the list of a replay, None if the events are in the order of the lake.
     """
 
     source: Source
@@ -26,7 +26,7 @@ class Batch(NamedTuple):
     listed: "ReplayRows | None" = None
 
     def payloads(self, target: Target, bronze: Bronze, mask_secrets: MaskSecrets) -> list[Payload]:
-        """Convert the events of the batch to payloads for a target."""
+        """Return the payloads for a target."""
         if self.listed is None or not self.events:
             return build_payloads(target, bronze, self.events, mask_secrets)
         found = build_payloads(target, bronze, self.events, mask_secrets, self.listed.times_us[0])
@@ -34,11 +34,7 @@ class Batch(NamedTuple):
 
 
 class ReplayRows(NamedTuple):
-    """The place of a batch's events in the list of a replay.
-
-    rows: maps the position of each event to its row in the list, in order. times_us: event times in this order (us,
-    UTC).
-    """
+    """Rows by the positions of a batch's events, and the events' own times (us, UTC), both in order."""
 
     rows: Mapping[tuple[Source, int], int]
     times_us: Sequence[int]
@@ -54,11 +50,11 @@ class Feed(Protocol):
         """Return the next batch after `progress`, None if there is none."""
 
     def is_exhausted(self, progress: Progress) -> bool:
-        """Return whether `progress` covers all events that the last read of the source found."""
+        """Return whether `progress` covers everything that the last look at the source found."""
 
 
 class SinkFeed:
-    """Reads the events of bronze that one sink has not sent, in the order of the lake."""
+    """A reader of bronze for one sink."""
 
     def __init__(self, bronze: Bronze, matches: Callable[[StoredHead], bool]) -> None:
         self._bronze = bronze
@@ -74,7 +70,7 @@ class SinkFeed:
         """Return the next batch after `progress`, None if there is none; an unchanged lake is not queried again."""
         if not self._bronze.exists():
             return None
-        if batch := self._next_batch_within(progress):
+        if batch := self._within(progress):
             return batch
         seen = self._bronze.events.handle().version(), dict(progress)
         if seen == self._seen:
@@ -82,28 +78,26 @@ class SinkFeed:
         self._heads = sources_ahead(self._bronze, progress)
         if not self._heads:
             self._seen = seen
-        return self._next_batch_within(progress)
+        return self._within(progress)
 
     def is_exhausted(self, progress: Mapping[tuple[str, str], int]) -> bool:
-        """Return whether `progress` covers all events that the last query found; false before the first query."""
+        """Return whether `progress` covers everything that the last look at the lake found."""
         heads = self._heads
         return heads is not None and all(
             progress.get((each.epoch, each.partition), 0) >= head for each, head in heads.items()
         )
 
-    def _next_batch_within(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
+    def _within(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
         for source, head in (self._heads or {}).items():
             after = progress.get((source.epoch, source.partition), 0)
             if after < head:
-                return self._read_batch(source, after, head)
+                return self._batch(source, after, head)
         return None
 
-    def _read_batch(self, source: Source, after: int, head: int) -> Batch:
+    def _batch(self, source: Source, after: int, head: int) -> Batch:
         until = min(head, after + MAX_BATCH_EVENTS)
         heads = stored_heads(self._bronze, source, after, until)
-        if not heads and (
-            first := first_sequence_after(self._bronze, source, until)
-        ):  # sequence numbers may have wide gaps
+        if not heads and (first := first_behind(self._bronze, source, until)):  # sequence numbers may have wide gaps
             until = min(head, first + MAX_BATCH_EVENTS - 1)
             heads = stored_heads(self._bronze, source, first - 1, until)
         wanted, passed = select_batch(heads, self._wants)
@@ -115,7 +109,7 @@ class SinkFeed:
 
 
 def select_batch(heads: Sequence[StoredHead], matches: Callable[[StoredHead], bool]) -> tuple[list[StoredHead], int]:
-    """Return the events that pass a filter, up to BATCH_BYTES in total, and the number of events examined."""
+    """Return the events that pass a filter, up to the size of a batch, and the number of events examined."""
     wanted: list[StoredHead] = []
     size = 0
     for passed, each in enumerate(heads):

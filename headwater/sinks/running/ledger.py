@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headwater.common.errors import LakeUnavailable
-from headwater.common.failpoints import reach_failpoint
+from headwater.common.failpoints import reach
 from headwater.common.paging import ListPage, ResultPage
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.maintenance import compact_tables
+from headwater.lake.maintenance import compact
 from headwater.lake.open_table import REOPEN_AFTER
-from headwater.lake.queries import quote_sql
-from headwater.lake.row_pages import by_number, by_text, by_time, define_row_list, rows_page
-from headwater.sinks.interface.error_isolation import MaskSecrets, escape_control_characters
-from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import CLOCK
+from headwater.lake.queries import quoted
+from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
+from headwater.sinks.contract.error_isolation import MaskSecrets, one_line
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import CLOCK
 from headwater.sinks.running.delivery import DeadLetter, Delivery
 from headwater.tables import SINK_FAILURES
 
@@ -36,11 +36,7 @@ GIVEN_UP = "Sink %s: %d events given up, see `headwater sinks failures`. The fir
 
 
 class DesiredState(msgspec.Struct, frozen=True):
-    """The desired state of a sink.
-
-    resets: number of resets so far. start: maps `EPOCH/PARTITION` to the sequence number after which the sink continues
-    since its last reset.
-    """
+    """The desired state of a sink. start: where it continues after its last reset, by epoch and partition."""
 
     paused: bool = False
     resets: int = 0
@@ -48,17 +44,14 @@ class DesiredState(msgspec.Struct, frozen=True):
 
 
 class PollState(msgspec.Struct, frozen=True):
-    """What a target found in its last poll.
-
-    turn: number of polls so far with another result than the one before. seen: maps each query to the ids of its items.
-    """
+    """What a target found in its last poll. turn: number of changes so far; seen: ids of items by query."""
 
     turn: int = 0
     seen: Mapping[str, Sequence[str]] = {}
 
 
 class SinkCounts(NamedTuple):
-    """Total numbers of events that a sink has delivered, given up and left out; a reset does not change them."""
+    """Total number of events of a sink; resets do not change them."""
 
     delivered: int
     failed: int
@@ -75,8 +68,8 @@ class SinkLedger:
         self._exists = False
 
     @property
-    def commit_count(self) -> int:
-        """Number of commits of this process since it last read the table's log from storage."""
+    def commits(self) -> int:
+        """Commits of this process since it last read the table's log from storage."""
         return self._table.commits
 
     def exists(self) -> bool:
@@ -91,12 +84,12 @@ class SinkLedger:
 
     def desired_state(self, sink: str) -> DesiredState:
         """Return the desired state of a sink."""
-        found = self._read_property(_desired_state_property(sink))
+        found = self._read_property(_property(sink))
         return msgspec.json.decode(found, type=DesiredState) if found else DesiredState()
 
     def set_desired_state(self, sink: str, desired: DesiredState) -> None:
         """Store the desired state of a sink; its runner, in any process, applies it at its next check."""
-        self._write_property(_desired_state_property(sink), desired)
+        self._write_property(_property(sink), desired)
 
     def set_paused(self, sink: str, *, is_paused: bool) -> None:
         """Pause or resume a sink."""
@@ -104,10 +97,7 @@ class SinkLedger:
         self.set_desired_state(sink, DesiredState(is_paused, was.resets, was.start))
 
     def reset(self, sink: str, start: Mapping[Source, int]) -> None:
-        """Move a sink to the position `start`; the sink then delivers all events after it, even if it did before.
-
-        start: the last sequence number of each partition that is not delivered again; a missing partition starts at 0.
-        """
+        """Move a sink to another position; it delivers everything after that position again."""
         was = self.desired_state(sink)
         named = {f"{each.epoch}/{each.partition}": sequence for each, sequence in start.items() if sequence}
         self.set_desired_state(sink, DesiredState(was.paused, was.resets + 1, named))
@@ -117,9 +107,9 @@ class SinkLedger:
         found = self._read_property(_poll_property(sink))
         return msgspec.json.decode(found, type=PollState) if found else PollState()
 
-    def set_poll_state(self, sink: str, poll_state: PollState) -> None:
-        """Store what a sink's target found in a poll; call this after the notices of the poll are delivered."""
-        self._write_property(_poll_property(sink), poll_state)
+    def set_poll_state(self, sink: str, watched: PollState) -> None:
+        """Store what a sink's target found, once its notices are delivered."""
+        self._write_property(_poll_property(sink), watched)
 
     def _read_property(self, name: str) -> str | None:
         return self._table.properties().get(name) if self.exists() else None
@@ -135,14 +125,14 @@ class SinkLedger:
             return
         raise LakeUnavailable(f"Could not store the property {name}: {_TRIES} other commits came first. Try again.")
 
-    def sink_progress(self, sink: str, desired: DesiredState, sources: Iterable[Source]) -> dict[tuple[str, str], int]:
-        """Return the sink's position by (epoch, partition): the last sequence number that the sink has settled."""
-        names = {(each.epoch, each.partition): _transaction_app_id(sink, desired.resets, each) for each in sources}
+    def progress(self, sink: str, desired: DesiredState, sources: Iterable[Source]) -> dict[tuple[str, str], int]:
+        """Return a sink's position in each partition, in the form that the bronze follower uses."""
+        names = {(each.epoch, each.partition): _app(sink, desired.resets, each) for each in sources}
         found = self._table.watermarks([*names.values()]) if self.exists() else [0] * len(names)
         started = {key: desired.start.get("/".join(key), 0) for key in names}
         return {key: max(done, started[key]) for key, done in zip(names, found, strict=True)}
 
-    def sink_counts(self, sink: str) -> SinkCounts:
+    def counts(self, sink: str) -> SinkCounts:
         """Return the totals of a sink."""
         if not self.exists():
             return SinkCounts(0, 0, 0)
@@ -160,32 +150,30 @@ class SinkLedger:
     ) -> None:
         """Commit a sink's new position `until`, its dead letters and its counts; repeating the call has no effect."""
         now_us = time.time_ns() // 1000
-        rows = sorted((each.payload.position[1], _dead_letter_row(sink, each, now_us)) for each in refused)
+        rows = sorted((each.payload.position[1], _row(sink, each, now_us)) for each in refused)
         beside = [(f"sink/{sink}/{name}", number) for name, number in counts._asdict().items()]
-        self._table.append_once(
-            _transaction_app_id(sink, desired.resets, source), self._table.prepare(rows), until, lambda _: beside
-        )
+        self._table.append_once(_app(sink, desired.resets, source), self._table.prepare(rows), until, lambda _: beside)
 
     def failures(self, sink: str, limit: int) -> list[dict[str, Any]]:
-        """Return at most `limit` dead letters of a sink, oldest first, without repeated rows."""
+        """List the dead letters of a sink, oldest first, without repeats."""
         if not self.exists():
             return []
         columns = ", ".join(name for name in SINK_FAILURES.columns if name not in ("received_at", "failed_at"))
         times = ", ".join(f"max(cast({name} AS bigint)) AS {name}" for name in ("received_at", "failed_at"))
-        return self._table.run_query(
+        return self._table.query(
             f"SELECT {columns}, {times} FROM t WHERE sink = '{sink}' GROUP BY {columns} "
             f"ORDER BY received_at, sequence LIMIT {limit}"
         ).to_pylist()
 
     def failures_page(self, sink: str, page: ListPage) -> ResultPage[dict[str, Any]]:
         """List a page of the dead letters of a sink; the default order is that of `failures`."""
-        return rows_page(self._table, _FAILURES, page, [f"sink = {quote_sql(sink)}"])
+        return rows_page(self._table, _FAILURES, page, [f"sink = {quoted(sink)}"])
 
     def failure_count(self, sink: str) -> int:
-        """Return the number of events of a sink that have dead letters."""
+        """Return the number of dead letters of a sink."""
         if not self.exists():
             return 0
-        found = self._table.run_query(f"SELECT count(DISTINCT event_id) AS n FROM t WHERE sink = '{sink}'")
+        found = self._table.query(f"SELECT count(DISTINCT event_id) AS n FROM t WHERE sink = '{sink}'")
         return int(found.column("n")[0].as_py())
 
     def remove_failures(self, sink: str, event_ids: Sequence[str]) -> None:
@@ -196,42 +184,39 @@ class SinkLedger:
 
 _TIMES = ("received_at", "failed_at")
 _GROUPED = ", ".join(name for name in SINK_FAILURES.columns if name not in _TIMES)
-_FAILURES = define_row_list(
+_FAILURES = row_list(
     "failures", ", ".join([_GROUPED, *(f"cast({name} AS bigint) AS {name}" for name in _TIMES)]),
     {**{name: by_time(name) for name in _TIMES}, "attempts": by_number("attempts"),
      **{name: by_text(name) for name in ("event_id", "run_id", "reason")}},
     "received_at",
-    tie_breakers=(by_text("incarnation"), by_text("partition"), by_number("sequence"), by_number("attempts"),
+    ties=(by_text("incarnation"), by_text("partition"), by_number("sequence"), by_number("attempts"),
           by_text("reason")),
     texts="event_id run_id reason",
     origin=f"(SELECT {_GROUPED}, {', '.join(f'max({name}) AS {name}' for name in _TIMES)} FROM t GROUP BY {_GROUPED})",
 )  # fmt: skip
-"""Groups repeated rows, because a sink that crashes after it wrote a dead letter may write it again."""
+"""Groups repeated rows: a crash between writing a dead letter and moving on writes it again."""
 
 
-def _desired_state_property(sink: str) -> str:
+def _property(sink: str) -> str:
     return f"headwater.sink.{sink}"
 
 
 def _poll_property(sink: str) -> str:
-    return f"{_desired_state_property(sink)}.watched"
+    return f"{_property(sink)}.watched"
 
 
-def _transaction_app_id(sink: str, resets: int, source: Source) -> str:
+def _app(sink: str, resets: int, source: Source) -> str:
     return f"sink/{sink}/{resets}/{source.log}/{source.epoch}/{source.partition}"
 
 
-def _dead_letter_row(sink: str, refused: DeadLetter, now_us: int) -> tuple[Any, ...]:
+def _row(sink: str, refused: DeadLetter, now_us: int) -> tuple[Any, ...]:
     source, head, _ = refused.payload.event
     place = (source.log, source.epoch, source.partition, head.sequence, head.received_us)
     return sink, *place, head.event_id, head.run_id, refused.reason, refused.attempts, now_us
 
 
 class SinkPosition:
-    """The position of one sink.
-
-    `desired` is None before `load_state`, and after a fault that leaves unknown whether a commit succeeded.
-    """
+    """The position of one sink. `desired` is None before `begin`, and after a fault that leaves a commit uncertain."""
 
     def __init__(
         self,
@@ -244,14 +229,14 @@ class SinkPosition:
     ) -> None:
         """Set up without reading the ledger.
 
-        sources: returns the newest sequence number of each partition. clock: returns the current time (us, UTC).
+        sources: returns the partitions and their newest sequence numbers; clock: returns the time (us, UTC).
         """
         self.desired: DesiredState | None = None
         self.progress: Progress | None = None
-        """Position in each partition, or None before the first `load_state`."""
+        """Position in each partition, None before the first look."""
         self.counts = SinkCounts(0, 0, 0)
         self.committed_until_us = 0
-        """The committed position of the partition CLOCK: silence is reported up to this moment (us, UTC)."""
+        """Moment up to which the clock's position is committed (us, UTC)."""
         self.next_check_us = 0
         """Moment of the next check for silent runs (us, UTC)."""
         self._sink = sink
@@ -270,8 +255,8 @@ class SinkPosition:
         """Return whether the desired state has changed since it was last read."""
         return self.desired is not None and self._ledger.desired_state(self._sink.name) != self.desired
 
-    def load_state(self) -> DesiredState:
-        """Load the desired state and the position; a new sink with `begin: now` first stores its start position."""
+    def load(self) -> DesiredState:
+        """Load the desired state and the position; a new sink with `begin: now` first stores where it starts."""
         self._ledger.create()
         name = self._sink.name
         sources = dict(self._sources())
@@ -285,28 +270,23 @@ class SinkPosition:
         asked_us = self.reported_until_us if desired.resets == self._resets else 0
         if not asked_us:
             self.next_check_us = 0
-        self._resets, self.progress = desired.resets, self._ledger.sink_progress(name, desired, sources)
+        self._resets, self.progress = desired.resets, self._ledger.progress(name, desired, sources)
         self.committed_until_us = self.reported_until_us
         if asked_us > self.committed_until_us:
             self.progress = self.progress_with({CLOCK: asked_us})
-        self.counts = self._ledger.sink_counts(name)
+        self.counts = self._ledger.counts(name)
         self.desired = desired
         return desired
 
     def progress_with(self, reached: Mapping[Source, int]) -> Progress:
-        """Return a copy of `progress` in which the partitions in `reached` have these sequence numbers."""
+        """Return the progress after the partitions have reached these sequence numbers."""
         return {**(self.progress or {}), **{(each.epoch, each.partition): until for each, until in reached.items()}}
 
     def commit(self, desired: DesiredState, reached: Mapping[Source, int], left_out: int, delivery: Delivery) -> None:
-        """Commit the position, dead letters and counts of a batch so far, with one commit for each partition.
-
-        reached: the new position in each partition. left_out: number of events that the sink's filter excluded.
-        """
+        """Commit the result of a batch so far, with one commit for each partition."""
         for source, until in reached.items():
             letters = delivery.pop_refused(source, until)
-            letters = [
-                each._replace(reason=escape_control_characters(self._mask_secrets(each.reason))) for each in letters
-            ]
+            letters = [each._replace(reason=one_line(self._mask_secrets(each.reason))) for each in letters]
             was = self.counts
             counts = SinkCounts(
                 was.delivered + delivery.pop_delivered(), was.failed + len(letters), was.left_out + left_out
@@ -316,7 +296,7 @@ class SinkPosition:
             if letters:
                 log.warning(GIVEN_UP, self._sink.name, len(letters), letters[0].reason)
         self.committed_until_us = reached.get(CLOCK, self.committed_until_us)
-        reach_failpoint("sinks.committed")
+        reach("sinks.committed")
         self.progress = self.progress_with(reached)
-        if self._ledger.commit_count >= REOPEN_AFTER:
-            compact_tables(self._ledger)
+        if self._ledger.commits >= REOPEN_AFTER:
+            compact(self._ledger)

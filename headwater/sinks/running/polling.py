@@ -1,23 +1,23 @@
 """Report new items that a target finds by polling; the first poll is the baseline and reports nothing.
 
-The result of a poll is stored after its notices are delivered. If the process is killed before, the notices of this one
-poll are sent again, with the same ids.
+The result of a poll is stored after its notices are delivered, so a kill repeats the notices of at most one poll, with
+the same ids.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from headwater.common.errors import HeadwaterError
-from headwater.common.failpoints import reach_failpoint
-from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
-from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import Payload, PollingTarget, Target
-from headwater.sinks.running.delivery import DeliveryPace
+from headwater.common.failpoints import reach
+from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import Payload, PollingTarget, Target
+from headwater.sinks.running.delivery import Pace
 from headwater.sinks.running.ledger import PollState, SinkLedger
 
 
 class NewNotices(NamedTuple):
-    """The notices of a poll. at_us: time of the poll (UTC). watched: the state to store when they are delivered."""
+    """The notices of a poll at a moment (us, UTC), and the state to store once they are delivered."""
 
     payloads: list[Payload]
     at_us: int
@@ -28,49 +28,45 @@ class SinkPolling:
     """The polls of one sink's target."""
 
     def __init__(self, sink: Sink, ledger: SinkLedger, *, mask_secrets: MaskSecrets, clock: Callable[[], int]) -> None:
-        """clock: returns the current time (us, UTC)."""
+        """clock: returns the time (us, UTC)."""
         self.trouble: str | None = None
-        """The reason why the last poll failed, or None if it succeeded. A failed poll changes nothing else."""
+        """Why the last poll failed; a failed poll changes nothing."""
         self._sink = sink
         self._ledger = ledger
         self._mask_secrets = mask_secrets
         self._clock = clock
-        self._pace = DeliveryPace()
+        self._pace = Pace()
         self._next_us = 0
 
     def new_notices(self, open_target: Callable[[], Target]) -> NewNotices | None:
-        """Poll the target if a poll is due, and return the notices for new items.
-
-        Returns None if no poll is due, the poll failed, or nothing has changed since the last `commit`. Until `commit`,
-        each poll returns the notices again.
-        """
+        """Poll if it is due; None if nothing has changed. Until `commit`, each poll returns the same notices."""
         every_s, at_us = self._sink.options.poll_interval_s, self._clock()
         if every_s is None or at_us < self._next_us:
             return None
         target, previous = open_target(), self._ledger.poll_state(self._sink.name)
-        found = self._poll_target(target, at_us, previous.turn + 1) if isinstance(target, PollingTarget) else {}
+        found = self._poll(target, at_us, previous.turn + 1) if isinstance(target, PollingTarget) else {}
         if found is None:
             now_us = self._clock()
-            wait_s = self._pace.wait_after_fault_s((now_us - at_us) / 1e6)  # a hanging poll takes at most half the time
-            self._schedule_next(wait_s, now_us)
+            wait_s = self._pace.after_fault((now_us - at_us) / 1e6)  # a hanging poll takes at most half the time
+            self._wait(wait_s, now_us)
             return None
-        self._pace.wait_after_success_s(0)
+        self._pace.after_success(0)
         seen = {asked: sorted(each.event.head.event_id for each in there) for asked, there in found.items()}
         if seen != previous.seen:
-            return NewNotices(_new_payloads(self._sink, found, previous), at_us, PollState(previous.turn + 1, seen))
-        self._schedule_next(every_s, at_us)
+            return NewNotices(_new(self._sink, found, previous), at_us, PollState(previous.turn + 1, seen))
+        self._wait(every_s, at_us)
         return None
 
     def commit(self, new_notices: NewNotices) -> None:
-        """Store the result of a poll; call this when its notices are delivered or given up."""
-        reach_failpoint("sinks.looked")
+        """Store the result of a poll whose notices were delivered or given up."""
+        reach("sinks.looked")
         self._ledger.set_poll_state(self._sink.name, new_notices.watched)
-        self._schedule_next(self._sink.options.poll_interval_s or 0.0, new_notices.at_us)
+        self._wait(self._sink.options.poll_interval_s or 0.0, new_notices.at_us)
 
-    def _schedule_next(self, seconds: float, since_us: int) -> None:
+    def _wait(self, seconds: float, since_us: int) -> None:
         self._next_us = since_us + int(1e6 * seconds)
 
-    def _poll_target(self, target: PollingTarget, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]] | None:
+    def _poll(self, target: PollingTarget, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]] | None:
         """Poll the target; returns None and sets `trouble` if that fails."""
         self.trouble = None
         try:
@@ -83,10 +79,7 @@ class SinkPolling:
 
 
 def still_present(sink: Sink, target: Target, item_id: str, at_us: int) -> list[Payload]:
-    """Poll the target and return the notices for one item, or an empty list if the item no longer exists.
-
-    at_us: the moment at which the item was found (UTC); the notices get the same ids as then.
-    """
+    """Return the notices for one item that was found at a moment (us, UTC), if it still exists."""
     if sink.options.poll_interval_s is None or not isinstance(target, PollingTarget):
         return []
     return [
@@ -94,11 +87,8 @@ def still_present(sink: Sink, target: Target, item_id: str, at_us: int) -> list[
     ]
 
 
-def _new_payloads(sink: Sink, found: Mapping[str, Sequence[Payload]], previous: PollState) -> list[Payload]:
-    """Return the notices for items that the previous poll did not find and that pass the sink's filter.
-
-    A query that the previous poll did not make has no new items, because there is nothing to compare it with.
-    """
+def _new(sink: Sink, found: Mapping[str, Sequence[Payload]], previous: PollState) -> list[Payload]:
+    """Return the notices for new items that pass the sink's filter; queries without a baseline have none."""
     known = {asked: {*seen} for asked, seen in previous.seen.items()}
     return [
         each

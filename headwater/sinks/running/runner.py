@@ -8,28 +8,28 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from headwater.common.errors import HeadwaterError, LakeUnavailable
-from headwater.common.failpoints import reach_failpoint
+from headwater.common.failpoints import reach
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.interface.error_isolation import escape_control_characters, log_unexpected_error
-from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import CLOCK, WATCH, Payload, Target
-from headwater.sinks.interface.target_registry import open_sink
-from headwater.sinks.running.delivery import Delivery, DeliveryPace
+from headwater.sinks.contract.error_isolation import log_unexpected_error, one_line
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import CLOCK, WATCH, Payload, Target
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.running.delivery import Delivery, Pace
 from headwater.sinks.running.feed import Batch, Feed, SinkFeed
 from headwater.sinks.running.ledger import DesiredState, SinkCounts, SinkLedger, SinkPosition
 from headwater.sinks.running.polling import SinkPolling
 from headwater.sinks.running.silence import SilenceClock
 
 COMMIT_INTERVAL_S = 2.0
-"""Seconds after which an unfinished batch is committed in part, so that repeated kills do not prevent progress."""
+"""A longer batch is committed in parts, so that a process that is killed repeatedly still makes progress."""
 log = logging.getLogger(__name__)
 
 
 class SinkRunner:
-    """The loop of one sink, with its own reader of bronze and its own connection; `run` returns when `stop` is set."""
+    """The loop of one sink, with its own reader of bronze and its own connection; `run` until `stop` is set."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class SinkRunner:
 
         poll_s: seconds between two checks of the lake and the desired state.
 
-        feed: a finite feed of events, such as the list of a replay; None to follow the lake.
+        feed: a finite feed of events, instead of following the lake.
         clock: returns the moment up to which silence is reported (us, UTC).
         """
         self.sink = sink
@@ -57,7 +57,7 @@ class SinkRunner:
         self._stop = stop
         self._poll_s = poll_s
         self._is_finite = feed is not None
-        self._pace = DeliveryPace(sink.options.rate)
+        self._pace = Pace(sink.options.rate)
         self._feed = feed or SinkFeed(bronze, sink.options.only.matches)
         self._position = SinkPosition(sink, self._feed.sources, ledger, mask_secrets=secrets.mask, clock=clock)
         self._silence = SilenceClock(sink, bronze, self._position, mask_secrets=secrets.mask, clock=clock, stop=stop)
@@ -69,13 +69,13 @@ class SinkRunner:
 
     @property
     def progress(self) -> Progress | None:
-        """Return the position in each partition, or None before it was loaded for the first time."""
+        """Return the position in each partition, None before the first look."""
         return self._position.progress
 
     def run(self) -> None:
-        """Deliver events until stopped; log faults of the lake, the target or our code, and retry with growing waits.
+        """Work until stopped; log faults of the lake, the target or our code, and retry with growing waits.
 
-        A second call finishes a wait that was interrupted, loads the committed position and continues from there.
+        A second call continues: it reads the current position first and finishes a wait that was interrupted.
         """
         self._position.desired = None
         if (left := self._waits_until - time.monotonic()) > 0:
@@ -83,20 +83,20 @@ class SinkRunner:
             self._wait(left)
         while not self._stop.is_set():
             try:
-                self._deliver_next()
+                self._step()
             except Exception as error:
                 reason = str(error)
                 if not isinstance(error, HeadwaterError):
                     reason = log_unexpected_error(error, f"Sink {self.sink.name}", self._secrets.mask)
                 self._position.desired = None  # load it again: a commit may have succeeded although its answer was lost
-                self._report_status("waiting", reason)
-                self._wait(self._pace.wait_after_fault_s(0.0))
-        self._close_target()
+                self._report("waiting", reason)
+                self._wait(self._pace.after_fault(0.0))
+        self._close()
 
-    def _deliver_next(self) -> None:
+    def _step(self) -> None:
         desired = self._load_desired()
         if desired.paused:
-            self._wait_idle("paused")
+            self._idle("paused")
             return
         if not self._is_finite and (notices := self._polling.new_notices(self._open_target)):
             if not notices.payloads or self._deliver(desired, notices.payloads, {WATCH: notices.at_us}, 0):
@@ -106,24 +106,24 @@ class SinkRunner:
         if is_exhausted and self._deliver_silence(desired):  # also under constant load
             return
         if time.monotonic() < self._not_before:
-            self._wait_idle("collecting")
+            self._idle("collecting")
         elif batch := self._feed.next_batch(self._position.progress_with({})):
             if self._deliver_batch(desired, batch):
                 self._not_before = time.monotonic() + self.sink.options.every
         elif not self._deliver_silence(desired):
-            self._wait_idle("caught up")
+            self._idle("caught up")
 
     def _load_desired(self) -> DesiredState:
         """Return the desired state; loads it and the position again if either may have changed."""
         position = self._position
         if position.desired is not None and not position.desired_state_changed():
             return position.desired
-        desired = position.load_state()
+        desired = position.load()
         self.status.set_counts(position.counts)
         return desired
 
-    def _wait_idle(self, state: str) -> None:
-        self._report_status(state, None)
+    def _idle(self, state: str) -> None:
+        self._report(state, None)
         self._stop.wait(self._poll_s)
 
     def _open_target(self) -> Target:
@@ -131,17 +131,14 @@ class SinkRunner:
         return self._target
 
     def _deliver_silence(self, desired: DesiredState) -> bool:
-        """Deliver payloads about silent runs and applications that are due; returns false if none are due."""
-        if found := self._silence.due_payloads(self._open_target):
+        """Deliver what silence makes due; returns false if there is nothing."""
+        if found := self._silence.due(self._open_target):
             self._deliver(desired, found.payloads, {CLOCK: found.until_us}, 0)
         return found is not None
 
     def _deliver_batch(self, desired: DesiredState, batch: Batch) -> bool:
-        """Deliver late payloads about silent runs, then the batch; returns false if interrupted or already done."""
-        reported_until_us, late = (
-            self._position.reported_until_us,
-            self._silence.late_payloads(batch, self._open_target),
-        )
+        """Deliver late silence payloads, then the batch itself; False if interrupted or already done."""
+        reported_until_us, late = self._position.reported_until_us, self._silence.late(batch, self._open_target)
         if late and not self._deliver(desired, late, {CLOCK: reported_until_us + 1}, 0):
             return False
         if self._position.progress_with({}).get((batch.source.epoch, batch.source.partition), 0) >= batch.until:
@@ -152,11 +149,7 @@ class SinkRunner:
     def _deliver(
         self, desired: DesiredState, payloads: Sequence[Payload], reached: Mapping[Source, int], left_out: int
     ) -> bool:
-        """Deliver a batch and commit the result; returns false if it was interrupted and must be read again.
-
-        reached: the position in each partition after the batch. left_out: number of events that the sink's filter
-        excluded.
-        """
+        """Deliver a batch and commit the result; False if it was interrupted and must be read again."""
         target, mask_secrets, position = self._open_target(), self._secrets.mask, self._position
         delivery = Delivery(target, self._pace, self._attempt_size, mask_secrets)
         delivery.add(payloads)
@@ -164,7 +157,7 @@ class SinkRunner:
         while not delivery.is_done:
             if self.status.state not in ("open", "waiting"):
                 self.status.state = "delivering"  # set it before the attempt, which may take long
-            wait_s = delivery.attempt_delivery()
+            wait_s = delivery.attempt()
             self._last_accepted = delivery.last_accepted or self._last_accepted
             if delivery.needs_probe and (more := self._feed.next_batch(position.progress_with(reached))):
                 delivery.add(more.payloads(target, self._bronze, mask_secrets))
@@ -172,7 +165,7 @@ class SinkRunner:
             elif delivery.needs_probe and self._is_finite and self._last_accepted:
                 wait_s = delivery.probe_with(self._last_accepted)
             state = "open" if self._pace.is_open else "waiting"
-            self._report_status(state if delivery.trouble else "delivering", delivery.trouble)
+            self._report(state if delivery.trouble else "delivering", delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))
             if not goes_on or time.monotonic() >= keep_at:
                 self._commit(desired, delivery.settled_positions(reached), 0, delivery)
@@ -181,7 +174,7 @@ class SinkRunner:
             if not goes_on and not delivery.is_done:
                 return False
         self._attempt_size = delivery.attempt_size
-        reach_failpoint("sinks.delivered")
+        reach("sinks.delivered")
         self._commit(desired, reached, left_out, delivery)
         return True
 
@@ -190,7 +183,7 @@ class SinkRunner:
         self.status.set_counts(self._position.counts)
 
     def _wait(self, seconds: float) -> bool:
-        """Wait for some seconds; returns false at once if the sink is stopped or gets a new desired state."""
+        """Wait unless stopped or given a new desired state; returns whether the whole time has passed."""
         ends = self._waits_until = time.monotonic() + seconds
         self.status.next_try_us = (time.time_ns() // 1000) + int(seconds * 1e6)
         while (left := ends - time.monotonic()) > 0:
@@ -205,24 +198,21 @@ class SinkRunner:
         self.status.next_try_us = None
         return True
 
-    def _report_status(self, state: str, problem: str | None) -> None:
-        """Update the status; without another problem, the status shows the reason of a failed poll."""
-        problem = problem or self._polling.trouble
-        self.status.update(self.sink.name, state, self._secrets.mask(problem) if problem else None)
+    def _report(self, state: str, trouble: str | None) -> None:
+        """Update the status; a failed poll of the target is reported, too."""
+        trouble = trouble or self._polling.trouble
+        self.status.update(self.sink.name, state, self._secrets.mask(trouble) if trouble else None)
 
-    def _close_target(self) -> None:
+    def _close(self) -> None:
         if self._target:
             self._target.close()
             self._target = None
 
 
 class Status(msgspec.Struct):
-    """The status of a sink.
+    """The status of a sink. type: of its target; next_try_us: time of the next attempt (us, UTC), None if none is due.
 
-    type: type of the sink's target. trouble: message of the current fault, or None.
-    next_try_us: time of the next attempt (us, UTC), or None if the sink is not waiting for one.
-    behind: number of events in the lake that the sink has not sent. behind_us: receipt time of the oldest of these
-    events (us, UTC), or None if there are none.
+    behind: number of events in the lake that the sink has not taken; behind_us: receipt of the oldest, None if none.
     """
 
     type: str
@@ -236,8 +226,8 @@ class Status(msgspec.Struct):
     behind_us: int | None = None
 
     def update(self, sink: str, state: str, trouble: str | None) -> None:
-        """Set the state and the fault, or None; log when a new fault begins or the last one ends."""
-        trouble = escape_control_characters(trouble) if trouble else None
+        """Set the state; a new fault, and its end, are logged."""
+        trouble = one_line(trouble) if trouble else None
         if trouble and trouble != self.trouble:
             log.warning("Sink %s: %s", sink, trouble)
         elif self.trouble and not trouble:

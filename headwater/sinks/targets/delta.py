@@ -14,8 +14,8 @@ from headwater.common.errors import LakeUnavailable
 from headwater.events.position import Position
 from headwater.events.rule_facets import text_at
 from headwater.lake.delta_table import LakeTable
-from headwater.lineage.runs.jobs import run_key
-from headwater.sinks.interface.options import (
+from headwater.lineage.runs.job_identity import run_key
+from headwater.sinks.contract.options import (
     Options,
     Pause,
     SecretReference,
@@ -23,9 +23,9 @@ from headwater.sinks.interface.options import (
     StorageLocation,
     resolve_secrets,
 )
-from headwater.sinks.interface.shape import History, Outcome, Payload, SinkEvent, retry_all
-from headwater.sinks.interface.support import ItemSupport, SupportTable, full_support
-from headwater.sinks.merging.runs import RUN_SUPPORT, MergedEvent, due_runs, facet_members, run_event
+from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent, retry_all
+from headwater.sinks.contract.support import ItemSupport, SupportTable, full_support
+from headwater.sinks.merging.runs import RUN_SUPPORT, MergedEvent, due_runs, facet, run_event
 from headwater.tables import SENT_RUNS
 
 
@@ -44,7 +44,7 @@ OPTIONS = DeltaOptions
 
 
 def support_table(options: Options) -> SupportTable:
-    """Return what a row can represent: a row has columns for the run, and contains the whole run as one event."""
+    """Return what a row can represent: its columns, and the whole run as one event."""
     declared = (ItemSupport("event", kind, "not", "a row represents a run") for kind in ("JOB", "DATASET"))
     began = ItemSupport("state", "START", "part", "the start time")
     others = (each for each in RUN_SUPPORT if each.names != began.names)
@@ -52,14 +52,14 @@ def support_table(options: Options) -> SupportTable:
 
 
 class NamedDataset(msgspec.Struct):
-    """Namespace and name of a dataset, as sent."""
+    """A dataset by its name as sent."""
 
     namespace: str
     name: str
 
 
 class SentRun(msgspec.Struct):
-    """A row of SENT_RUNS without the columns for the position of the event; all times are in us, UTC."""
+    """A row of SENT_RUNS as in a preview, times in us, UTC; without the columns for the position of the event."""
 
     run_key: str
     run_id: str
@@ -77,11 +77,7 @@ class SentRun(msgspec.Struct):
 
 
 class DeltaTarget:
-    """A target that appends to one table.
-
-    app: prefix of the Delta transaction names that store positions. Sinks with different filters have different
-    prefixes.
-    """
+    """One table. app: transaction name under which positions are stored; a different filter has a different name."""
 
     largest = 2_000
 
@@ -91,23 +87,23 @@ class DeltaTarget:
         self._created = False
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events of runs that have no earlier events."""
+        """Convert events whose runs have no earlier events."""
         return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return one row for each run that has ended, and for the current state of each stream."""
+        """Return a row for each run that has ended, and for streams in their current state."""
         return [
-            Payload(last, msgspec.json.encode(_to_sent_run(run)))
+            Payload(last, msgspec.json.encode(_row(run)))
             for last, run in due_runs(events, history)
             if run.kind == "RUN"
         ]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Append rows with one commit per partition; a Delta transaction prevents appending the same rows twice."""
+        """Append rows, one commit per partition; the transaction skips rows that are already in the table."""
         try:
-            self._create_table()
+            self._create()
             for source, some in groupby(payloads, lambda payload: payload.event.source):
-                rows = [(each.event.head.sequence, _cells_of_payload(each)) for each in some]
+                rows = [(each.event.head.sequence, _cells(each)) for each in some]
                 app = f"{self._app}/{source.log}/{source.epoch}/{source.partition}"
                 self._table.append_once(app, self._table.prepare(rows), rows[-1][0])
         except LakeUnavailable as error:
@@ -116,13 +112,13 @@ class DeltaTarget:
 
     def check(self) -> str:
         """Open or create the table."""
-        self._create_table()
+        self._create()
         return f"the table exists, at version {self._table.handle().version()}"
 
     def close(self) -> None:
         """Do nothing: the table holds no connection."""
 
-    def _create_table(self) -> None:
+    def _create(self) -> None:
         if not self._created:
             self._table.create({})
             self._created = True
@@ -136,7 +132,7 @@ def open_target(options: Options, reveal: SecretResolver) -> DeltaTarget:
     return DeltaTarget(LakeTable(uri, SENT_RUNS, resolve_secrets(given.options, reveal)), app)
 
 
-def _to_sent_run(run: MergedEvent) -> SentRun:
+def _row(run: MergedEvent) -> SentRun:
     return SentRun(
         run_key=run_key(run.run_id or "", run.job),
         run_id=run.run_id or "",
@@ -147,14 +143,14 @@ def _to_sent_run(run: MergedEvent) -> SentRun:
         ended_at=run.ended_us,
         last_event_at=run.last_event_us,
         producer=run.producer,
-        parent_run_id=text_at(facet_members(run.of_run, "parent"), "run", "runId"),
+        parent_run_id=text_at(facet(run.of_run, "parent"), "run", "runId"),
         inputs=[NamedDataset(*name.parts) for name in run.inputs],
         outputs=[NamedDataset(*name.parts) for name in run.outputs],
         event=run_event(run).decode(),
     )
 
 
-def _cells_of_payload(payload: Payload) -> tuple[object, ...]:
+def _cells(payload: Payload) -> tuple[object, ...]:
     source, head, _ = payload.event
     row = msgspec.json.decode(payload.body, type=SentRun)
     place = Position(source, head.sequence, head.received_us)

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from headwater.common.errors import Retry
 from headwater.sinks.connecting.folders import AZURE_FOLDER, DiskFolder, Folder, stored_folder
-from headwater.sinks.interface.options import Options, Pause, SecretReference, SecretResolver, resolve_secrets
-from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, retry_all
-from headwater.sinks.interface.support import full_support
+from headwater.sinks.contract.options import Options, Pause, SecretReference, SecretResolver, resolve_secrets
+from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, retry_all
+from headwater.sinks.contract.support import full_support
 
 
 class FileOptions(Options):
@@ -47,13 +47,13 @@ class FileTarget:
         self.close = folder.close
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Return the payload of each event: its body on one line."""
-        return [Payload(event, _without_line_breaks(event.body)) for event in events]
+        """Return events as one line each."""
+        return [Payload(event, _one_line(event.body)) for event in events]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Write one file per day of receipt; a repeated attempt replaces the same files."""
+        """Write one file per day; replaces a file that an interrupted attempt has left."""
         try:
-            for day, of_day in groupby(payloads, _receipt_day):
+            for day, of_day in groupby(payloads, _day):
                 some = [*of_day]
                 source, head, _ = some[0].event
                 name = f"{source.epoch}-{source.partition}-{head.sequence:020}.ndjson"
@@ -71,12 +71,12 @@ def open_target(options: Options, reveal: SecretResolver) -> FileTarget:
     return FileTarget(stored_folder(given.folder, resolve_secrets(given.options, reveal)))
 
 
-def _without_line_breaks(body: bytes) -> bytes:
+def _one_line(body: bytes) -> bytes:
     if b"\n" in body or b"\r" in body:
         return body.replace(b"\n", b" ").replace(b"\r", b" ")
     return body
 
 
-def _receipt_day(payload: Payload) -> int:
-    """Return the day of receipt as days since 1970-01-01 UTC, because creating a date per event is slow."""
+def _day(payload: Payload) -> int:
+    """Return the day of receipt as days since 1970-01-01 UTC; building a date per event would double the cost."""
     return payload.event.head.received_us // _DAY_US

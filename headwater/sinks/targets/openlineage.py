@@ -1,4 +1,4 @@
-"""Send unchanged events, or one merged event per run, to any endpoint that accepts OpenLineage over HTTP."""
+"""Send to any endpoint that accepts OpenLineage over HTTP, another Headwater included: events, or one per run."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -9,9 +9,9 @@ from pydantic import Field
 from headwater.common.errors import WrongSetting
 from headwater.common.http_connection import HttpAnswer
 from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
-from headwater.sinks.interface.options import Options, SecretResolver
-from headwater.sinks.interface.shape import History, Outcome, Payload, SinkEvent, unchanged_payloads
-from headwater.sinks.interface.support import SupportTable, full_support
+from headwater.sinks.contract.options import Options, SecretResolver
+from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent, unchanged_payloads
+from headwater.sinks.contract.support import SupportTable, full_support
 from headwater.sinks.merging.runs import RUN_SUPPORT, run_payloads
 
 
@@ -35,23 +35,23 @@ def support_table(options: Options) -> SupportTable:
     return (*RUN_SUPPORT, *full_support(options)) if of_runs else full_support(options)
 
 
-class _FailedEvent(msgspec.Struct):
-    """An event that the response to a batch lists as failed (OpenLineage's batch operation). index: in the batch."""
+class _Failed(msgspec.Struct):
+    """An event that the response of a batch lists as failed (OpenLineage's batch operation)."""
 
     index: int
     reason: str = "no reason given"
     retriable: bool = False
 
 
-class _BatchAnswer(msgspec.Struct):
-    failed_events: list[_FailedEvent] = []
+class _Answer(msgspec.Struct):
+    failed_events: list[_Failed] = []
 
 
 class OpenLineageTarget:
     """A target that posts to one endpoint."""
 
     def __init__(self, poster: Poster, path: str, batch: int) -> None:
-        """batch: maximum number of events per request; 1 for an endpoint that accepts only single events."""
+        """batch: events per request, 1 for an endpoint that accepts single events only."""
         self.largest = batch
         self._poster = poster
         self._path = path
@@ -61,7 +61,7 @@ class OpenLineageTarget:
         return unchanged_payloads(events)
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Post all events in one request: to `path` if `batch` is 1, otherwise to `path` + `/batch`."""
+        """Post one event, or several in one request."""
         if self.largest == 1:
             return self._poster.post_all(self._path, payloads[0].body, 1)
         body = b"[" + b",".join(payload.body for payload in payloads) + b"]"
@@ -70,12 +70,12 @@ class OpenLineageTarget:
 
     def check(self) -> str:
         """Post `{}`, which an OpenLineage endpoint rejects without storing anything."""
-        answer = self._poster.request("POST", self._path, b"{}")
+        answer = self._poster.ask("POST", self._path, b"{}")
         if answer.status in (400, 422):
             return "it responds, accepts the credentials, and rejects an invalid event"
         if 200 <= answer.status < 300:
             return f"it responds with status {answer.status} to an invalid event, so it may not validate events"
-        raise WrongSetting(f"POST {self._path} returned status {answer.status}. {_hint_for_status(answer.status)}")
+        raise WrongSetting(f"POST {self._path} returned status {answer.status}. {_hint(answer.status)}")
 
     def close(self) -> None:
         """Close the connection."""
@@ -86,11 +86,11 @@ class OpenLineageRuns(OpenLineageTarget):
     """A target that posts whole runs to one endpoint."""
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events of runs that have no earlier events."""
+        """Convert events whose runs have no earlier events."""
         return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return one event for each run that has ended and for the current state of each stream."""
+        """Return one event for each run that has ended."""
         return run_payloads(events, history)
 
 
@@ -102,9 +102,9 @@ def open_target(options: Options, reveal: SecretResolver) -> OpenLineageTarget:
 
 
 def _batch_outcome(answer: HttpAnswer, count: int) -> Outcome:
-    """Return which events of a batch failed; without a list of failed events, the endpoint accepted all events."""
+    """Read which events of a batch failed; a response without such a list accepted all."""
     try:
-        failed = msgspec.json.decode(answer.body, type=_BatchAnswer).failed_events if answer.body else []
+        failed = msgspec.json.decode(answer.body, type=_Answer).failed_events if answer.body else []
     except msgspec.DecodeError:
         failed = []
     known = [each for each in failed if 0 <= each.index < count]
@@ -117,7 +117,7 @@ def _batch_outcome(answer: HttpAnswer, count: int) -> Outcome:
     )
 
 
-def _hint_for_status(status: int) -> str:
+def _hint(status: int) -> str:
     match status:
         case 401 | 403:
             return "Correct `key`, `headers`, `oauth` or `entra`, or grant this identity write permission."

@@ -9,10 +9,7 @@ from pyspark.sql import SparkSession
 
 
 class StoragePlace:
-    """A folder in storage, which may not exist yet. Methods take the names of files relative to this folder.
-
-    local: path of the folder on a disk, or empty if the folder is on other storage.
-    """
+    """A folder, which may not exist yet. local: its path on a disk, empty for other storage."""
 
     def __init__(self, spark: SparkSession, folder: str):
         """folder: a path or a URI that Spark can read."""
@@ -24,7 +21,7 @@ class StoragePlace:
         self.local = str(qualified.getPath()) if qualified.getScheme() == "file" else ""
 
     def names(self) -> Sequence[str]:
-        """Return the names of the files and folders in this folder. Returns none if it does not exist."""
+        """Return the names of the files and folders in the folder, none if it does not exist."""
         try:
             found = self._system.listStatus(self._folder)
         except Py4JJavaError as error:
@@ -34,11 +31,11 @@ class StoragePlace:
         return [str(file.getPath().getName()) for file in found]
 
     def has(self, name: str) -> bool:
-        """Return whether a file or folder with this name exists."""
+        """Return whether a file or folder exists."""
         return bool(self._system.exists(self._at(name)))
 
     def read(self, name: str) -> str:
-        """Return the content of a UTF-8 file."""
+        """Return the text of a file."""
         file = self._system.open(self._at(name))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8"))
@@ -46,7 +43,7 @@ class StoragePlace:
             file.close()
 
     def create(self, name: str, text: str) -> bool:
-        """Create a file with a text. Returns False, and changes nothing, if the file exists already."""
+        """Create a file. Returns False, and changes nothing, if it exists already."""
         try:
             self._write(name, text, over=False)
         except Py4JJavaError as error:
@@ -56,14 +53,13 @@ class StoragePlace:
         return True
 
     def write(self, name: str, text: str) -> None:
-        """Write a text to a file. Replaces an existing file."""
+        """Write a file. Replaces an existing one."""
         self._write(name, text, over=True)
 
     def create_named_last(self, pieces: Iterable[bytes], name: Callable[[], str]) -> bool:
-        """Write a file atomically, and determine its name after its content is written.
+        """Write a file atomically. Calls `name` after all pieces are written.
 
-        pieces: the content. name: called after all pieces are written; returns the name of the file. Returns False, and
-        creates no file, if a file with this name exists. Raises OSError if the storage does not rename the file.
+        Returns False, and creates nothing, if a file with that name exists. Raises OSError if the storage refuses it.
         """
         temporary, final = self._at(f".{uuid4()}.tmp"), None  # Spark's readers ignore such names
         try:
@@ -84,11 +80,11 @@ class StoragePlace:
         return True
 
     def remove(self, name: str) -> None:
-        """Delete a file, or a folder with its contents. Does nothing if neither exists."""
+        """Delete a file, or a folder with its contents. Does nothing if it does not exist."""
         self._system.delete(self._at(name), True)
 
     def changed_s(self, name: str) -> float:
-        """Return when a file was last written, in seconds since 1970 by the storage's clock. A missing file gives 0."""
+        """Return when a file was written, in seconds since 1970 by the storage's clock; 0 if it does not exist."""
         try:
             return float(self._system.getFileStatus(self._at(name)).getModificationTime()) / 1000
         except Py4JJavaError as error:

@@ -1,9 +1,8 @@
-"""Find the datasets whose answers a batch may change, and the candidates that decide the verdicts of rule 9.
+"""Find the datasets whose verdicts (rule 9) a batch may change, and the candidates that decide these verdicts.
 
-The verdicts of a dataset depend on the candidates that name it, and on the columns of all datasets that these
-candidates name. Other candidates matter in two cases. Lineage that knows a dataset settles doubts about its name
-(rule 4.10). The search for readers continues through dropped or renamed datasets, and through jobs that lineage names
-(rule 4.12).
+The verdicts of a dataset depend on the candidates that name it, and on the columns of all datasets in these.
+Candidates further away matter in two cases. Lineage that knows a dataset settles doubts about its name (rule 4.10).
+The search for readers continues through dropped or renamed datasets, and through jobs that lineage names (rule 4.12).
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -15,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.jobs import job_key
+from headwater.lineage.runs.job_identity import job_key
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, with_new_ids
 from headwater.spark.gold.buckets import bucket_of
 from headwater.spark.silver.candidate_rows import JOB, SETTLES, WRITTEN
@@ -23,34 +22,28 @@ from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.tables import DATASETS, EDGE_SETS, Table
 
 REPRESENTATIVE = ["representative_namespace", "representative_name"]
-"""Columns with the smallest of the names that symlinks and renames relate to a dataset.
-
-The verdicts of datasets with the same representative are computed together.
-"""
+"""The smallest of the names that symlinks and renames relate to a dataset. Their verdicts are computed together."""
 
 _NAME = ["namespace", "name"]
 _REPRESENTATIVES = Table(
     "representatives", {**dict.fromkeys((*_NAME, *REPRESENTATIVE), "string"), "follows": "boolean"}
 )
-OF_JOB = "\0job"
-"""The namespace of entries for jobs that lineage names or that `jobs.yaml` retires.
+_OF_JOB = "\0job"
+"""The namespace of entries for jobs that lineage names or `jobs.yaml` retires.
 
-All candidates of such a job have the same entry, so a join by this entry finds all of them.
+All candidates of such a job have the same entry, so they are found together.
 """
 _JOBS = Table("jobs", dict.fromkeys((*_NAME, "job_namespace", "job_name"), "string"))
 
 _NAMES = "ARRAY<ARRAY<STRING>>"
 
 
-class AnswerScope(NamedTuple):
-    """The datasets whose answers are computed, and the rows that decide these answers.
+class VerdictScope(NamedTuple):
+    """The datasets whose verdicts are computed, and the rows that decide them. A worker holds one bucket at a time.
 
-    A bucket groups datasets. A worker holds the rows of one bucket at a time.
-
-    targets: (`REPRESENTATIVE`, `bucket`) of the datasets whose answers are computed.
-    names: (`namespace`, `name`) of all names of the targets; None if the targets are all datasets.
-    outputs: (`output_key`, `bucket`) of the candidates that decide the answers.
-    neighbors: (`REPRESENTATIVE`, `bucket`) of the targets and of all datasets that these candidates name.
+    targets: (`REPRESENTATIVE`, `bucket`) of the datasets; names: their (`namespace`, `name`), None for all datasets.
+    outputs: (`output_key`, `bucket`) of the candidates that decide the verdicts.
+    neighbors: (`REPRESENTATIVE`, `bucket`) of the datasets that these candidates name.
     """
 
     targets: DataFrame
@@ -61,72 +54,63 @@ class AnswerScope(NamedTuple):
 
 @dataclass(frozen=True)
 class AffectedDatasets:
-    """Finds the datasets that a batch affects.
+    """Finds the datasets that a batch affects. representatives: as `Naming.representatives` returns them.
 
-    Every step is a join of distributed frames. The driver holds only the names that symlinks and renames relate, and
-    one row for each job that lineage names.
-
-    representatives: the representative of each related name, as `NameResolver.representatives` returns them.
+    Every step is a join of distributed frames. The driver holds the names that symlinks and renames relate, as it does
+    for the whole pass, and one row for each job that lineage names.
     """
 
     folder: TableFolder
     batch: SilverBatch
     representatives: Mapping[Name, Name]
 
-    def of_all(self) -> AnswerScope:
-        """Return the scope of all datasets, to build a table of answers from scratch."""
-        named, _ = self.named
-        related = self.with_representative(self._rows(self.representatives)).select(*REPRESENTATIVE)
+    def of_all(self) -> VerdictScope:
+        """Return all datasets, to build the table from scratch."""
+        named, aggregates = self._named()
+        related = self._with_representative(self._rows(self.representatives)).select(*REPRESENTATIVE)
         every = (
             named.select(*REPRESENTATIVE)
             .unionByName(self.representative_datasets().select(*REPRESENTATIVE))
             .unionByName(related)
         )
-        return self._scope(checkpoint(self.folder.coalesce_if_small(every).distinct()))._replace(names=None)
+        return self._scope(named, checkpoint(self.folder.coalesce_if_small(every).distinct()), aggregates)._replace(
+            names=None
+        )
 
-    def of_changes(self) -> AnswerScope | None:
-        """Return the scope of the datasets whose verdicts the batch may change, or None if there are none."""
-        if self.retires:
+    def of_changes(self) -> VerdictScope | None:
+        """Return the datasets whose verdicts the batch may change; None if there are none."""
+        if self._retires():
             return self.of_all()
-        if self.affected is None:
+        changed = self._changed()
+        if changed is None:
             return None
-        return self._scope(with_new_ids(self.affected))
-
-    def of_names(self, names: Iterable[Name]) -> DataFrame:
-        """Return the `REPRESENTATIVE` of each name, one row per name."""
-        return self.with_representative(self._rows(names)).select(*REPRESENTATIVE)
+        named, aggregates = self._named()
+        return self._scope(named, self._affected(named, changed, aggregates), aggregates)
 
     def representative_datasets(self) -> DataFrame:
         """Return rows of `DATASETS` with their `REPRESENTATIVE`."""
         rows = self.batch.state.read(DATASETS)
-        return self.with_representative(rows.withColumns(dict(zip(_NAME, _dataset_columns(), strict=True)))).drop(
+        return self._with_representative(rows.withColumns(dict(zip(_NAME, _dataset_columns(), strict=True)))).drop(
             *_NAME
         )
 
     # Changes
 
-    @cached_property
-    def affected(self) -> DataFrame | None:
-        """The changed datasets and the datasets whose verdicts depend on them, as `REPRESENTATIVE`.
+    def _changed(self) -> DataFrame | None:
+        """Return (`REPRESENTATIVE`, `has_new_columns`) of the datasets that change, None if none do.
 
-        The rows include jobs that lineage names. None if the batch changes no dataset.
-        """
-        if self.changed is None:
-            return None
-        return self._affected(self.named[0], self.changed, self.named[1])
-
-    @cached_property
-    def changed(self) -> DataFrame | None:
-        """The datasets that the batch changes, as (`REPRESENTATIVE`, `has_new_columns`). None if there are none.
-
-        has_new_columns: the columns of the dataset may have changed, not only the lineage that names the dataset.
+        has_new_columns: the columns of the dataset itself may differ, not only the lineage that names it.
         """
         batch, found = self.batch, list[DataFrame]()
         names = {*batch.moved, *batch.ambiguity_changes}
         if names:
-            found.append(self.of_names(names).withColumn("has_new_columns", F.lit(True)))
+            found.append(
+                self._with_representative(self._rows(names))
+                .select(*REPRESENTATIVE)
+                .withColumn("has_new_columns", F.lit(True))
+            )
         if batch.changed_datasets is not None:
-            changed = self.with_representative(batch.changed_datasets.select(*_dataset_columns()))
+            changed = self._with_representative(batch.changed_datasets.select(*_dataset_columns()))
             found.append(changed.select(*REPRESENTATIVE).withColumn("has_new_columns", F.lit(True)))
         if batch.counted is not None:
             found += self._of_candidates(batch.counted)
@@ -140,9 +124,8 @@ class AffectedDatasets:
         )
         return rows if aggregates["count"] else None
 
-    @cached_property
-    def retires(self) -> bool:
-        """Whether the newest event of this batch is the first at or after a time at which `jobs.yaml` retires a job."""
+    def _retires(self) -> bool:
+        """Return whether the batch reaches the time from which `jobs.yaml` retires a job."""
         before_us, now_us = self.batch.newest_before_us, self.batch.newest_us
         times = self.batch.rules.names.jobs.retired.values()
         return now_us is not None and any(before_us is None or before_us < at_us <= now_us for at_us in times)
@@ -160,10 +143,7 @@ class AffectedDatasets:
             yield self._listed_again(counted, after).withColumn("has_new_columns", F.lit(False))
 
     def _listed_again(self, counted: DataFrame, after: DataFrame) -> DataFrame:
-        """Return the datasets with columns that recurring lineage names again after a base list (rule 12.9).
-
-        counted: candidates of the batch, as rows of `COUNTED`. after: all open candidates after the batch.
-        """
+        """Return the datasets with columns that recurring lineage names again after a base list (rule 12.9)."""
         relisted = (
             counted.where("repeats_lineage AND fresh")
             .groupBy("output_key", "group_key")
@@ -182,7 +162,7 @@ class AffectedDatasets:
         return found.where("was_us <= base_us AND base_us < now_us").select(*REPRESENTATIVE).distinct()
 
     def _affected(self, named: DataFrame, changed: DataFrame, aggregates: Mapping[str, Any]) -> DataFrame:
-        """Compute `affected`. named, aggregates: the two values of `named`. changed: the value of `changed`."""
+        """Return the changed datasets and the datasets whose verdicts depend on them, as `REPRESENTATIVE`."""
         if not (aggregates["settles"] or aggregates["follows"] or self._changes_columns):
             return changed.select(*REPRESENTATIVE)
         reaches = f"(kind = '{SETTLES}' OR follows OR (kind = '{WRITTEN}' AND has_new_columns))"
@@ -217,20 +197,15 @@ class AffectedDatasets:
 
     # Candidates and datasets that decide the verdicts
 
-    def _scope(self, targets: DataFrame) -> AnswerScope:
+    def _scope(self, named: DataFrame, targets: DataFrame, aggregates: Mapping[str, Any]) -> VerdictScope:
         targets = targets.withColumn("bucket", bucket_of(REPRESENTATIVE[0], REPRESENTATIVE[1], self.batch.buckets))
-        return self.scope_of(targets)
-
-    def scope_of(self, targets: DataFrame) -> AnswerScope:
-        """Return the scope of the given datasets. targets: (`REPRESENTATIVE`, `bucket`) of the datasets."""
-        named, aggregates = self.named
         outputs = (
             with_new_ids(named).join(with_new_ids(targets), REPRESENTATIVE).select("output_key", "bucket").distinct()
         )
         outputs = self._followed(named, outputs, aggregates)
         neighbors = with_new_ids(named).join(with_new_ids(outputs), "output_key").select(*REPRESENTATIVE, "bucket")
         neighbors = neighbors.unionByName(targets).distinct()
-        return AnswerScope(targets, self._members(targets), outputs, neighbors)
+        return VerdictScope(targets, self._members(targets), outputs, neighbors)
 
     def _members(self, targets: DataFrame) -> DataFrame:
         """Return all names of the target datasets, as (`namespace`, `name`)."""
@@ -239,17 +214,13 @@ class AffectedDatasets:
         )
         if not self.representatives:
             return own
-        related = self.with_representative(self._rows(self.representatives)).join(
+        related = self._with_representative(self._rows(self.representatives)).join(
             with_new_ids(targets).select(*REPRESENTATIVE), REPRESENTATIVE, "left_semi"
         )
         return self.folder.coalesce_if_small(own.unionByName(related.select(*_NAME))).distinct()
 
     def _followed(self, named: DataFrame, outputs: DataFrame, aggregates: Mapping[str, Any]) -> DataFrame:
-        """Add outputs of two kinds to `outputs`, and return all.
-
-        The first kind settles doubts about names. The second kind is reached through dropped or renamed datasets, and
-        through jobs.
-        """
+        """Add the outputs that settle doubts, and those reached through dropped or renamed datasets and jobs."""
         if not (aggregates["settles"] or aggregates["follows"]):
             return outputs
         onward = f"follows OR kind = '{SETTLES}'"
@@ -282,34 +253,25 @@ class AffectedDatasets:
 
     # Names
 
-    @cached_property
-    def named(self) -> tuple[DataFrame, Mapping[str, Any]]:
-        """The datasets and jobs that open candidates name, and three facts about them.
+    def _named(self) -> tuple[DataFrame, Mapping[str, Any]]:
+        """Return the distinct (`output_key`, `REPRESENTATIVE`, `kind`, `follows`) that open candidates name.
 
-        The first value has the distinct rows (`output_key`, `REPRESENTATIVE`, `kind`, `follows`). follows: the search
-        for readers continues through this dataset or job. kind: see `candidate_rows.names_text`.
-
-        The second value states whether any row settles a doubt (`settles`), has `follows` set (`follows`), or is of a
-        job (`jobs`).
+        follows: the search for readers continues through this dataset or job.
         """
         found = self._names_in(self.batch.state.read(EDGE_SETS))
         return checkpoint_with_aggregates(
             self.folder.coalesce_if_small(found.distinct()),
             settles=F.max(F.col("kind") == SETTLES),
             follows=F.max("follows"),
-            jobs=F.max(F.col(REPRESENTATIVE[0]) == OF_JOB),
         )
 
     def _names_in(self, candidates: DataFrame, *, with_jobs: bool = True) -> DataFrame:
-        """Return the datasets that candidates name, in the columns of `named`.
-
-        The result includes jobs that `jobs.yaml` retires. with_jobs: also include jobs that lineage names.
-        """
+        """Return the names in candidates, in the columns of `_named`; with_jobs: also jobs that lineage names."""
         of = candidates.select("output_key", F.explode(F.from_json("names", _NAMES)).alias("of"))
         every = of.selectExpr("output_key", "of[0] AS namespace", "of[1] AS name", "get(of, 2) AS kind")
         named = every.where(f"kind IS NULL OR kind <> '{JOB}'")
         own = {
-            "namespace": F.lit(OF_JOB),
+            "namespace": F.lit(_OF_JOB),
             "name": _key("job_namespace", "job_name"),
             "kind": F.lit(None).cast("string"),
         }
@@ -322,23 +284,20 @@ class AffectedDatasets:
             keys = jobs.select("job_namespace", "job_name").distinct()
             job_candidates = candidates.join(keys, keys.columns, "left_semi").withColumns(own)
             named = named.unionByName(sent.select(*named.columns)).unionByName(job_candidates.select(*named.columns))
-        return self.with_representative(named).drop(*_NAME)
+        return self._with_representative(named).drop(*_NAME)
 
     @cached_property
     def _jobs(self) -> Mapping[tuple[str, str], Name]:
-        """The keys of the jobs that lineage names (rules 4.12 and 4.13), by the job's (namespace, name) in events.
-
-        The driver collects these jobs from the open candidates before and after the batch.
-        """
+        """The keys of the jobs that lineage names (rules 4.12 and 4.13), by their name in events. Collects them."""
         every = self.batch.before.unionByName(self.batch.state.read(EDGE_SETS))
         every = every.where(F.col("names").contains(f'"{JOB}"')).select(F.from_json("names", _NAMES).alias("names"))
         of = every.select(F.explode("names").alias("of")).where(f"get(of, 2) = '{JOB}'").selectExpr("of[0]", "of[1]")
         key_of = self.batch.rules.names.job
         return {(*row,): job_key(key_of(Name(*row)), None) for row in of.distinct().collect()}
 
-    def with_representative(self, rows: DataFrame) -> DataFrame:
+    def _with_representative(self, rows: DataFrame) -> DataFrame:
         """Add `REPRESENTATIVE` and `follows` of the dataset or job in the columns `namespace` and `name`."""
-        is_job = F.col(_NAME[0]) == OF_JOB
+        is_job = F.col(_NAME[0]) == _OF_JOB
         touched = self._touched
         if not self.representatives and not touched:
             own = {to: F.col(name) for name, to in zip(_NAME, REPRESENTATIVE, strict=True)}
@@ -362,7 +321,7 @@ class AffectedDatasets:
         return self.folder.coalesce_if_small(self.folder.rows(_DATASETS, sorted({name.parts for name in names})))
 
     def _is_retired(self) -> str:
-        """Return the SQL condition for candidates of jobs that `jobs.yaml` retires, or "" if it retires no job."""
+        """Return the SQL condition for candidates of jobs that `jobs.yaml` retires, empty if it retires none."""
         jobs = self.batch.rules.names.jobs.retired
         terms = [
             f"(job_namespace = {_text(job.namespace)}" + (f" AND job_name = {_text(job.name)})" if job.name else ")")

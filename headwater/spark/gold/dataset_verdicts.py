@@ -5,65 +5,61 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from headwater.events.times import iso_time
+from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver
+from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.lineage.snapshots.window_periods import WindowPeriods
-from headwater.lineage.traversal.column_verdicts import ColumnVerdict
-from headwater.questions.unused import dataset_verdicts, last_used_us, observed_since_us, reason_formatter
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.window_periods import WindowPeriods
+from headwater.lineage.walks.column_verdicts import ColumnVerdict
+from headwater.questions.unused import dataset_verdicts, last_used, observed_since, reason_formatter
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, SnapshotOfRows
 from headwater.spark.silver.texts import key_of, text_of
-from headwater.tables import UNUSED_COLUMNS, Table, columns_without
+from headwater.tables import UNUSED_COLUMNS, Table, without
 
-VERDICTS = Table("verdicts", columns_without(UNUSED_COLUMNS, "bucket", "rules_hash"))
-"""Rows of `unused_columns` without `bucket` and `rules_hash`."""
+VERDICTS = Table("verdicts", without(UNUSED_COLUMNS, "bucket", "rules_hash"))
+"""Rows of `unused_columns`."""
 
 _Cells = Mapping[str, object]
 _IGNORED_COLUMNS = ("observed_since", "valid_from", "valid_to")
-"""Columns whose changes start no new period. For example, the oldest evidence may leave the window within a period."""
+"""Changes in these columns start no new period: the oldest evidence may leave the window within a period."""
 
 
 @dataclass(frozen=True)
 class DatasetVerdicts:
     """Computes the verdicts bucket by bucket, so that a worker holds the candidates of one bucket at a time.
 
-    representatives: the representative of each related name, as `NameResolver.representatives` returns them.
+    representatives: as `Naming.representatives` returns them.
     newest_us, partitioned_names, removed_before_us: as in `LayerPosition`.
     """
 
     rules: UserRules
-    naming: NameResolver
+    naming: Naming
     representatives: Mapping[Name, Name]
     newest_us: int | None
     partitioned_names: frozenset[Name] = frozenset()
     removed_before_us: int | None = None
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows (bucket, is_target, *`CANDIDATE_COLUMNS`), sorted by bucket, to rows of `VERDICTS`.
+        """Take (bucket, is_target, *`CANDIDATE_COLUMNS`), sorted by bucket; yield rows of `VERDICTS`.
 
-        is_target: the row only contains the name of a dataset whose verdicts are computed.
+        is_target: the row only names a dataset whose verdicts are computed.
         """
         for _, group in groupby(rows, key=itemgetter(0)):
             yield from self._of_bucket(group)
 
     def _of_bucket(self, rows: Iterator[Row]) -> Iterator[Row]:
         targets = set[Name]()
-        now = SnapshotOfRows(self.rules, self.naming, take_targets(rows, targets), self.partitioned_names)
+        now = SnapshotOfRows(self.rules, self.naming, _take_targets(rows, targets), self.partitioned_names)
         now.newest_us, now.removed_before_us = self.newest_us, self.removed_before_us
-        periods = WindowPeriods(now, now.default_window().length_us)
+        periods = WindowPeriods(now, now.usual_window().length_us)
         for dataset in sorted(now.own_names(attempted=True)):
             if self.representatives.get(dataset, dataset) in targets and not self.naming.moved.former(dataset):
                 yield from verdict_rows(now, self.rules, periods, dataset)
 
 
-def take_targets(rows: Iterator[Row], targets: set[Name]) -> Iterator[Row]:
-    """Split the rows of one bucket (bucket, is_target, *`CANDIDATE_COLUMNS`) into candidates and targets.
-
-    Adds the datasets that rows with `is_target` name to `targets`. Yields the other rows in `CANDIDATE_COLUMNS`.
-    """
+def _take_targets(rows: Iterator[Row], targets: set[Name]) -> Iterator[Row]:
     for _, is_target, *cells in rows:
         if is_target:
             targets.add(Name(cells[_NAMESPACE], cells[_NAME]))
@@ -75,15 +71,12 @@ _NAMESPACE, _NAME = (CANDIDATE_COLUMNS.index(name) for name in ("dataset_namespa
 
 
 def verdict_rows(now: Snapshot, rules: UserRules, periods: WindowPeriods, dataset: Name) -> Iterator[Row]:
-    """Yield the verdicts of a dataset as rows of `VERDICTS`, by column of the dataset and then by period."""
+    """Yield the verdicts of a dataset as rows of `VERDICTS`, column by column and in the order of their periods."""
     return _Periods(now, rules, periods, dataset).rows()
 
 
 class _Periods:
-    """Computes the verdicts of one dataset for windows with different ends.
-
-    The first window ends at the newest event (None). The others end at each time at which evidence leaves the window.
-    """
+    """The verdicts of one dataset by end of the window: the newest event (None), then each time of a change."""
 
     def __init__(self, now: Snapshot, rules: UserRules, periods: WindowPeriods, dataset: Name):
         self._now, self._rules, self._periods, self._dataset = now, rules, periods, dataset
@@ -92,7 +85,7 @@ class _Periods:
         self._known: dict[int, Sequence[_Cells]] = {}
 
     def rows(self) -> Iterator[Row]:
-        """Yield rows of `VERDICTS`, column by column. A column with a verdict that never changes has one row."""
+        """Yield rows of `VERDICTS`, column by column; a column whose verdict never changes has one row."""
         found = list(self._between(0, len(self._ends) - 1))
         begins = [*(self._ends[index] for index, _ in found), None]
         for of_column in zip(*(cells for _, cells in found), strict=True):
@@ -103,10 +96,10 @@ class _Periods:
                 yield tuple(cells[name] for name in VERDICTS.columns)
 
     def _between(self, first: int, last: int) -> Iterator[tuple[int, Sequence[_Cells]]]:
-        """Yield (index in `_ends`, verdicts) for the windows from `first` to `last`, except if nothing has changed.
+        """Yield (index in `_ends`, verdicts) for periods `first` to `last`; adjacent equal ones appear once.
 
-        Time only removes evidence. If the verdicts of two windows are equal, the verdicts of all windows between them
-        are equal, too. A bisection therefore finds all changes.
+        Time only removes evidence. If the verdicts at both ends are equal, all verdicts between them are equal, too. A
+        bisection therefore finds all changes.
         """
         one, other = self._at(first), self._at(last)
         if list(map(_compared_cells, one)) == list(map(_compared_cells, other)):
@@ -128,19 +121,19 @@ class _Periods:
 
     def _cells(self, each: ColumnVerdict) -> _Cells:
         now, (namespace, name) = self._now, self._dataset.parts
-        shown_by = [f"{_job(now, number)} at {iso_time(now.seen(number).last_us)}" for number in each.shown]
+        shown_by = [f"{_job(now, number)} at {iso(now.seen(number).last_us)}" for number in each.shown]
         return {
             "namespace": namespace,
             "dataset": name,
-            "column": now.shown_columns(self._dataset).displayed_spelling(each.key),
+            "column": now.shown_columns(self._dataset).shown(each.key),
             "verdict": each.verdict,
             "reason": self._reason_of(each),
             "readers": text_of(sorted({_job(now, number) for number in each.edge_sets})),
             "consumers": text_of(each.consumers),
             "read_before_recreation": each.recreated,
             "shown_by": text_of(sorted(shown_by)),
-            "last_used": last_used_us(now, each),
-            "observed_since": observed_since_us(now, each),
+            "last_used": last_used(now, each),
+            "observed_since": observed_since(now, each),
             "earlier": each.earlier,
             "group_keys": text_of(sorted(self._repeated(each))),
         }

@@ -6,43 +6,42 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from headwater.lineage.edges.candidates import ATTEMPTED, Candidate, JobOutput
-from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput
+from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterval
+from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.texts import CachedDecoder, key_of, read_output_lineage, text_of
-from headwater.tables import COLUMN_EDGES, Table, columns_without
+from headwater.tables import COLUMN_EDGES, Table, without
 
 CANDIDATE, COLUMN, TABLE = "candidate", "column", "table"
 INFERRED_EDGE = "inferred"
-"""`origin` of edges that the rules infer from SQL. The origin of other edges is their layer: observed or declared."""
+"""`origin` of edges that the rules infer from SQL. Other edges have their layer as origin: `observed` or `declared`."""
 
 EDGE = Table(
     "edge",
     {
-        **columns_without(COLUMN_EDGES, "bucket", "batch", "rules_hash"),
+        **without(COLUMN_EDGES, "bucket", "batch", "rules_hash"),
         "opaque": "boolean",
         "kind": "string",
         "gone": "boolean",
         "was": "string",
     },
 )
-"""Rows of `column_edges` or `table_edges` that are new, changed or removed (`gone`).
+"""Rows of `column_edges` or `table_edges` (`kind`) that are new, changed or removed (`gone`).
 
-kind: COLUMN for rows of `column_edges`, TABLE for rows of `table_edges`.
-was: the part of the table that contained the row before the batch; null for a new row.
+was: the part that contained the row before, null for a new row.
 """
 
 GROUPED = Table("grouped", {**COLUMNS, "kind": "string", "recompute": "boolean", "fresh": "boolean", "edge": "string"})
-"""Rows of a group: candidates (`kind` CANDIDATE), and stored rows of gold as JSON in `edge` (`kind` COLUMN or TABLE).
+"""A candidate (`kind` `candidate`), or a stored row of gold as JSON in `edge` (`kind` column or table).
 
-recompute: compute the history of the group again from all candidates of the group.
-fresh: the candidate is new or changed, so the stored rows do not include it.
+recompute: compute the history of the group again from all its candidates. fresh: gold does not include the candidate
+yet.
 """
 
 
@@ -72,12 +71,12 @@ class TableEdgeRow(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputHistory:
-    """Computes the edge rows of one group, which is one job, layer and output. rules: contain the masking rules."""
+    """Computes the edge rows of one group: one job, layer and output. rules: declare which steps mask."""
 
     rules: UserRules
 
     def __call__(self, rows: Sequence[Row]) -> Iterator[Row]:
-        """Convert all rows of one group, in the columns `GROUPED`, to the changed rows of the group as `EDGE`."""
+        """Take all rows of one group in the columns `GROUPED`; yield rows of `EDGE`."""
         every = [_Grouped(*row) for row in rows]
         candidates = [row for row in every if row.kind == CANDIDATE]
         recompute = any(row.recompute for row in every)
@@ -86,7 +85,7 @@ class OutputHistory:
         if job_output.output is None or job_output.layer == ATTEMPTED:
             return
         lineage_by_content = {
-            content: apply_masking_rules(self.rules, job_output, read_output_lineage(content))
+            content: remasked(self.rules, job_output, read_output_lineage(content))
             for content in {r.content for r in candidates}
         }
         for kind, edges_of in _KINDS.items():
@@ -112,28 +111,26 @@ def _column_edges(lineage: OutputLineage) -> tuple[ColumnEdgeRow, ...]:
                 edge.source,
                 edge.column,
                 target,
-                edge.transformation.is_direct,
-                edge.transformation.is_masked,
+                edge.transformation.direct,
+                edge.transformation.masked,
                 *edge.transformation[2:],
-                lineage.is_inferred,
+                lineage.inferred,
             )
             for edge in lineage.edges
-            for target in ((edge.target,) if edge.target is not None else lineage.dataset_wide_targets)
+            for target in ((edge.target,) if edge.target is not None else lineage.columns)
         )
     )
 
 
 def _table_edges(lineage: OutputLineage) -> tuple[TableEdgeRow, ...]:
-    return tuple(
-        TableEdgeRow(source, not lineage.has_column_lineage, lineage.is_inferred) for source in lineage.source_datasets
-    )
+    return tuple(TableEdgeRow(source, not lineage.carries, lineage.inferred) for source in lineage.tables)
 
 
 _KINDS: dict[str, Callable[[OutputLineage], tuple[NamedTuple, ...]]] = {COLUMN: _column_edges, TABLE: _table_edges}
 
 
 class StoredEdge(Struct):
-    """A stored row of gold, with the columns from which its `ValidityInterval` is built. Times are in microseconds.
+    """A stored row of gold, with the columns that its history needs. Times are in microseconds.
 
     more_runs, again_us: number and last time of recurring runs since the row was written, from `edge_runs`.
     """
@@ -160,7 +157,7 @@ class StoredEdge(Struct):
     again_us: int = 0
 
     def interval(self, kind: str) -> ValidityInterval[NamedTuple]:
-        """Return the edge of the row with its period. kind: COLUMN or TABLE."""
+        """Return the edge of the row with its period. kind: column or table."""
         source = Name(self.source_namespace, self.source_dataset, self.source_generation)
         inferred = self.origin == INFERRED_EDGE
         edge: NamedTuple = TableEdgeRow(source, self.opaque, inferred)
@@ -174,7 +171,7 @@ class StoredEdge(Struct):
 
 @dataclass(frozen=True)
 class _Writer:
-    """Builds the changed rows of one group and one kind (COLUMN or TABLE)."""
+    """Writes the rows of one group and one kind, column or table."""
 
     kind: str
     group_key: str
@@ -185,8 +182,7 @@ class _Writer:
     ) -> Iterator[Row]:
         """Yield rows of `EDGE` that are new, changed or gone.
 
-        candidates: each row with its candidate. before: the stored rows of the group.
-        recompute: compute the history from all candidates. Otherwise, add only fresh candidates to the stored history.
+        before: the stored rows. recompute: compute the history from all candidates; otherwise add the fresh ones to it.
         """
         known = {row.edge_key: (row, row.interval(self.kind)) for row in before}
         if recompute:

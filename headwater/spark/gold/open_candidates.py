@@ -1,4 +1,4 @@
-"""Decide which candidates the rules need after a batch. Candidates that they need are `open`, others are `closed`."""
+"""Decide which candidates the rules need after a batch. The needed ones are `open`, all others are `closed`."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -7,8 +7,8 @@ from msgspec.structs import asdict, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.candidates import REPORTED_LINEAGE, Candidate, JobOutput, candidate_order_key
-from headwater.lineage.edges.edge_sets import needed_candidates
+from headwater.lineage.edges.current_candidates import CARRIES, Candidate, JobOutput, newness
+from headwater.lineage.edges.edge_sets import that_matter
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.candidate_rows import CANDIDATE, COLUMNS, CandidateRow
@@ -32,19 +32,17 @@ COUNTED = Table(
 )
 """Candidates that are new or changed (`fresh`), or that move between `open` and `closed`.
 
-part: `open` or `closed` after the batch. was: the same before the batch; null for a new candidate.
-recompute: the history of the candidate's group must be computed again.
-repeats_lineage: the batch only repeats the current lineage of the candidate's group.
-previous_chars: length of `content` before the batch if the candidate was open then, else 0.
+part, was: the part after and before the batch. recompute: the history of the group must be computed again.
+repeats_lineage: the batch only repeats the lineage of the group. previous_chars: length of the text if the candidate
+was open before, else 0.
 """
 
 
 def count(folder: TableFolder, stored: DataFrame, changes: DataFrame) -> DataFrame:
-    """Compare changed candidates with stored candidates. Returns rows of `COUNTED`.
+    """Compare new candidates with stored ones. Returns rows of `COUNTED`.
 
-    stored: stored candidates with their `part`. They must include all open candidates of the outputs in `changes`, and
-    the closed candidates of executions with changes and of outputs that lose a candidate.
-    changes: new, changed and removed candidates, in the columns `CANDIDATE`.
+    stored: stored candidates with their `part`: all open ones of the outputs that change, and the closed ones of
+    executions with new candidates and of outputs that lose a candidate.
     """
     old = stored.withColumns(dict.fromkeys(("gone", "replaced", "fresh"), F.lit(False))).select(*_COLUMNS)
     more = {"part": F.lit(None).cast("string"), "fresh": F.lit(True)}
@@ -63,7 +61,7 @@ _Key = tuple[str, str]
 
 
 def counted(rows: Sequence[Row]) -> Iterator[Row]:
-    """Convert all rows of one output, in the columns `_COLUMNS`, to rows of `COUNTED`."""
+    """Take all rows of one output in the columns `_COLUMNS`; yield rows of `COUNTED`."""
     every = [_GroupedRow(*row) for row in rows]
     before = {(row.group_key, row.run_key): row for row in every if not row.fresh}
     changes = {(row.group_key, row.run_key): row for row in every if row.fresh}
@@ -98,32 +96,29 @@ def _needed(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
         job_output = row.job_output
         job_outputs[job_output].append(row.candidate(row.content))
         keys[job_output] = row.group_key
-    return {(keys[job_output], run_key) for job_output, run_key in needed_candidates(job_outputs)}
+    return {(keys[job_output], run_key) for job_output, run_key in that_matter(job_outputs)}
 
 
 def _groups_to_recompute(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
-    """Return the keys of groups in which a candidate is replaced, removed or not the newest.
-
-    The history of these groups must be computed again. before, changes: by (`group_key`, `run_key`).
-    """
+    """Return the groups whose history must be computed again: a candidate is replaced, removed, or not the newest."""
     newest: dict[str, int] = {}
-    closed_groups = {(row.group_key, row.execution) for row in before.values() if row.part == CLOSED}
+    past = {(row.group_key, row.execution) for row in before.values() if row.part == CLOSED}
     for row in before.values():
         newest[row.group_key] = max(newest.get(row.group_key, row.time_us), row.time_us)
     return {
         group_key
         for (group_key, _), row in changes.items()
         if row.replaced
-        or (group_key, row.execution) in closed_groups  # all its candidates may count again for a moment
+        or (group_key, row.execution) in past  # all its candidates may count again for a moment
         or (group_key in newest and row.time_us <= newest[group_key])
     }
 
 
 def _repeating_groups(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
-    """Return the keys of groups in which the changed runs only repeat the current lineage, so that no edge changes.
+    """Return the groups in which runs only repeat the current lineage, so that no edge changes.
 
-    Returns none if the output has opaque or declared candidates, or several generations. For such outputs, other
-    candidates decide whether a candidate counts.
+    Returns none if the output has opaque or declared candidates or several generations: there, whether a candidate
+    counts depends on the others.
     """
     standing = [row for row in before.values() if row.part == OPEN]
     rows = [*standing, *changes.values()]
@@ -136,15 +131,15 @@ def _repeating_groups(before: dict[_Key, _GroupedRow], changes: dict[_Key, _Grou
 
 
 def _of_newest_executions(rows: Sequence[_GroupedRow]) -> list[_GroupedRow]:
-    """Return the rows of each group's newest execution. A repetition does not affect earlier executions."""
+    """Return the rows of each group's newest execution. A repetition does not affect the earlier ones."""
     newest: dict[str, _GroupedRow] = {}
-    for row in sorted(rows, key=lambda row: candidate_order_key(row.candidate(None))):
+    for row in sorted(rows, key=lambda row: newness(row.candidate(None))):
         newest[row.group_key] = row
     return [row for row in rows if row.execution == newest[row.group_key].execution]
 
 
 def _is_plain(row: _GroupedRow) -> bool:
-    plain = row.layer == "observed" and row.weight == REPORTED_LINEAGE and row.dataset_name is not None
+    plain = row.layer == "observed" and row.weight == CARRIES and row.dataset_name is not None
     return plain and not (row.asks or row.gone or row.replaced)
 
 

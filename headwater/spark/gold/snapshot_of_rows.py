@@ -1,4 +1,4 @@
-"""Build the current graph from open candidates: from all of them, or only from those that a question needs."""
+"""Build the current graph from open candidates: all of them, or those that a question needs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
@@ -6,28 +6,29 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
-from headwater.lineage.edges.candidates import Candidate, JobOutput
-from headwater.lineage.edges.edge_sets import Candidates, ReportedDatasets
-from headwater.lineage.edges.output_lineage import OutputLineage
-from headwater.lineage.edges.schema_columns import Columns, decode_spellings, preferred_spellings
+from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.edges.edge_sets import Candidates, Reported
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver
-from headwater.lineage.rules.applied_rules import apply_masking_rules
+from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.jobs import RetiredJobs, declared_retirements, newest_retirement_times
-from headwater.lineage.runs.run_derivation import lineage_weight
+from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
+from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, counted_rewrites
+from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates, counted_rewrites
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns
 from headwater.spark.silver.texts import CachedDecoder, read_output_lineage, read_reported
 
 CANDIDATE_COLUMNS = (*COLUMNS, "columns", "tags", "spellings", "ever_read", "base_us")
-"""Columns of rows about candidates and datasets. Rows about datasets have no `output_key` and come first."""
+"""Columns of candidates and datasets. Rows of datasets have no `output_key` and come first."""
 
 read_tags = CachedDecoder(list[str])
-read_facet = CachedDecoder(list[Tag])
+_read_facet = CachedDecoder(list[Tag])
 
 
 class _CandidateCells(CandidateRow):
@@ -38,18 +39,14 @@ class _CandidateCells(CandidateRow):
     base_us: int | None
 
 
-class SnapshotOfRows(CandidateSnapshot):
+class SnapshotOfRows(SnapshotOfCandidates):
     """The current graph, with the columns and tags of its datasets. Jobs have their canonical names."""
 
     def __init__(
-        self,
-        rules: UserRules,
-        naming: NameResolver,
-        rows: Iterable[Row] = (),
-        partitioned_names: Set[Name] = frozenset(),
+        self, rules: UserRules, naming: Naming, rows: Iterable[Row] = (), partitioned_names: Set[Name] = frozenset()
     ):
-        """Add rows as `add_rows` does. partitioned_names: names of datasets that are known to have partitions."""
-        super().__init__(naming, partial(apply_masking_rules, rules), rules)
+        """Take rows like `add_rows`. partitioned_names: names of datasets that are known to have partitions."""
+        super().__init__(naming, partial(remasked, rules), rules)
         self._partitioned_names = partitioned_names
         self._declared_as_retired = rules.names.jobs.retired
         self.add_rows(rows)
@@ -67,12 +64,12 @@ class SnapshotOfRows(CandidateSnapshot):
                     lineage = read_output_lineage(each.content)
                     if each.application:
                         self.parents[each.run_key] = each.application
-                    candidates[each.job_output].append(each.candidate(lineage)._replace(weight=lineage_weight(lineage)))
+                    candidates[each.job_output].append(each.candidate(lineage)._replace(weight=weight_of(lineage)))
                 self.take(self._counted_rewrites(candidates), _FoundRelations(reported))
 
     def retired_jobs(self) -> RetiredJobs:
         """Return the jobs that `jobs.yaml` retires. Silver does not store which jobs were deleted."""
-        return newest_retirement_times(declared_retirements(self._declared_as_retired, self.newest_us))
+        return newest_retirements(declared_until(self._declared_as_retired, self.newest_us))
 
     def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
         output = next(iter(candidates)).output
@@ -86,28 +83,28 @@ class SnapshotOfRows(CandidateSnapshot):
         if dataset and row.base_us is not None:
             self.base_times[dataset] = row.base_us
         if dataset and row.tags:
-            self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in read_facet(text)]
+            self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in _read_facet(text)]
         if dataset and row.spellings:
-            self.spellings[dataset.plain] = preferred_spellings(decode_spellings(row.spellings))
+            self.spellings[dataset.plain] = chosen_spellings(spellings_from(row.spellings))
         if dataset and row.ever_read:
             self.ever_read.add(dataset)
 
 
 class _FoundRelations:
-    """The reports of related runs that silver stores with candidates (`kin`). Implements `edge_sets.RelatedRuns`."""
+    """The reports of related runs, as silver stores them; see `edge_sets.RelatedRuns`."""
 
     def __init__(self, rows: Iterable[CandidateRow]):
         self._reports = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}
 
-    def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
+    def below(self, run_key: str) -> Reported:
         return self._reported(run_key)
 
-    def reports_of_execution(self, execution: str) -> ReportedDatasets:
+    def beside(self, execution: str) -> Reported:
         return self._reported(execution)
 
-    def _reported(self, key: str) -> ReportedDatasets:
+    def _reported(self, key: str) -> Reported:
         text = self._reports.get(key)
         return read_reported(text) if text else _NO_REPORTS
 
 
-_NO_REPORTS = ReportedDatasets(frozenset(), frozenset())
+_NO_REPORTS = Reported(frozenset(), frozenset())

@@ -11,39 +11,39 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.snapshots.snapshot import Window
-from headwater.questions.answer_types.common import Stop
-from headwater.questions.answer_types.lineage import ReachedColumn
-from headwater.questions.declaring import call_with_notebook_values, parse_as
-from headwater.questions.parameter_groups import Between, read_walk
+from headwater.lineage.time.snapshot import Window
+from headwater.questions.answers.answer_parts import Stop
+from headwater.questions.answers.lineage_answers import ReachedColumn
+from headwater.questions.composed import Between, walk_of
+from headwater.questions.declaring import read_as, read_given
 from headwater.questions.parameters import MAX_LIMIT, Limit
-from headwater.questions.reach import reach_answer
+from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.questions.surface import find_surface
-from headwater.spark.gold.surface_rows import SURFACED, surfaced_rows
+from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
 from headwater.spark.layer_positions import read_position
 from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
 from headwater.spark.notebook.snapshot_around import SnapshotAround
-from headwater.tables import COLUMN_EDGES, EDGE_RUNS, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS, columns_without
+from headwater.tables import COLUMN_EDGES, EDGE_RUNS, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS, without
 
 DEPTH = 25
 """Default depth of a walk. Each step is a Spark job."""
 
 _SHOWN = 20
 _FARTHEST = 1_000
-"""Maximum number of steps of a walk for a surface. It is high, because a surface ends only where lineage ends."""
+"""Maximum number of steps of a surface. It is high, because a surface ends only where lineage ends."""
 _ENDS = ["source_namespace", "source_dataset", "source_column", "target_namespace", "target_dataset", "target_column"]
 _VERDICT_KEY = ["namespace", "dataset", "column"]
-_SHOWN_OF = columns_without(UNUSED_COLUMNS, "bucket", "group_keys", "valid_from", "valid_to", "rules_hash")
+_SHOWN_OF = without(UNUSED_COLUMNS, "bucket", "group_keys", "valid_from", "valid_to", "rules_hash")
 _DATASETS = [name for name in _ENDS if not name.endswith("_column")]
 
 
 class Reached(NamedTuple):
-    """The answer of `impact` and `upstream`.
+    """The columns that depend on a column, or that it comes from.
 
-    asked: namespace, dataset and column of the question. columns: one row for each reached column, nearest first, with
-    the last step to this column (`via_…`). stops: datasets at which lineage stops, because jobs report no columns, no
-    input or no output (`reason`). truncated: the limits of the question cut off some columns.
+    asked: namespace, dataset and column of the question. columns: one row for each column, nearest first, with the last
+    step to it (`via_…`). stops: datasets at which lineage stops, because jobs report no columns, no input or no output
+    (`reason`). truncated: the limits of the question cut off some columns.
     """
 
     asked: tuple[str, str, str | None]
@@ -56,7 +56,7 @@ class Questions:
     """Answers questions from the current generation of silver and gold. After a rebuild, create a new object."""
 
     def __init__(self, spark: SparkSession, lake: str, rules: UserRules | None = None):
-        """Open a lake. rules: the rules with which silver was built. Raises WrongSetting if the lake has no gold."""
+        """Open a lake. rules: the rules with which silver was built. Raises WrongSetting if there is no gold."""
         self._layers = open_layers(spark, lake)
         self._rules = replace(self._layers.rules, names=(rules or UserRules()).names)
 
@@ -67,9 +67,9 @@ class Questions:
     def upstream(self, dataset: str, column: str | None = None, **how: Any) -> Reached:
         """Return the columns that a column or a whole dataset comes from.
 
-        how: the other parameters of the question in the HTTP API: namespace, mode, depth (default 25), limit, roots.
-        The column `masked_on_the_way` of the answer is true if every path of at most `depth` steps has a masking step.
-        Raises NotKnown if the dataset or column is unknown; the message contains similar names.
+        how: the other parameters of the question, as over HTTP: namespace, mode, depth (default 25), limit, roots.
+        `masked_on_the_way`: every path of at most `depth` steps has a step that masks. Raises NotKnown, with similar
+        names.
         """
         return self._reach({"dataset": dataset, "column": column, **how}, forward=False)
 
@@ -79,26 +79,19 @@ class Questions:
     ) -> pd.DataFrame:  # fmt: skip
         """Return the columns that may contain values of tagged columns, the worst `exposure` first.
 
-        With `dataset` and `column`, the answer is about the values of this column, whether or not it has a tag.
-        `without_surface` explains an empty answer.
-
-        Columns of the answer: `exposure` is exposed, once_exposed, unknown or masked. `tagged` is true if the column
-        itself has the tag. `exposed_until` is the time up to which rows were written unmasked that may still exist.
-        `earlier` is true if only earlier writes lead to the column.
-
-        Raises NotKnown if the dataset or column is unknown; the message contains similar names.
+        `exposure` is exposed, once_exposed, unknown or masked. `tagged`: the column itself has the tag.
+        `exposed_until`: rows that were written unmasked up to this time may still exist. `earlier`: only earlier writes
+        lead to the column. With `dataset` and `column`, the answer is about the values of that column, with or without
+        tags. `without_surface` explains an empty answer. Raises NotKnown, with similar names.
         """
         if dataset:
-            return self._surface_of(
-                Subject(namespace or None, dataset, column or None), parse_as(Limit, "limit", limit)
-            )
+            return self._surface_of(Subject(namespace or None, dataset, column or None), read_as(Limit, "limit", limit))
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
         if "tagged" not in found.columns:  # gold of an older release, until the next refresh
             found = found.withColumn("tagged", F.lit(False))
-        found = self._rows_of_now(found)
         worst = F.expr(f"array_position(array({', '.join(map(repr, _WORST_FIRST))}), exposure)")
         rows = found.orderBy(worst, F.desc("tagged"), "namespace", "dataset", "column").limit(
-            parse_as(Limit, "limit", limit)
+            read_as(Limit, "limit", limit)
         )
         return _pandas(
             rows.select(*(name for name in MASKING_SURFACE.columns if name in SURFACED and name in found.columns))
@@ -119,7 +112,7 @@ class Questions:
     def _surface_of(self, source: Subject, limit: int) -> pd.DataFrame:
         around = SnapshotAround(self._layers, self._rules)
         around.fetch(source, forward=True, bounds=Bounds(_FARTHEST, limit), writers=True)
-        found = find_surface(around, self._rules, around.counted_with_earlier(Window()), tag="", source=source)
+        found = find_surface(around, self._rules, around.counted_since(Window()), tag="", source=source)
         rows = pd.DataFrame(surfaced_rows(around, found), columns=SURFACED, dtype=object)
         rows["exposed_until"] = pd.Series(
             [None if at is None else _moment(at) for at in rows["exposed_until"]], dtype=object
@@ -132,12 +125,11 @@ class Questions:
         return rows.iloc[order[:limit]].reset_index(drop=True)
 
     def unused(self, dataset: str | None = None, namespace: str | None = None, limit: int = MAX_LIMIT) -> pd.DataFrame:
-        """Return the `verdict` of each column of one dataset or of all datasets: used, unused or unknown.
+        """Return the `verdict` of each column of one dataset or of all: used, unused, or unknown if neither is proven.
 
-        The verdict is unknown if lineage proves neither use nor disuse. `reason` explains the verdict. `readers` and
-        `consumers` are JSON lists. `earlier` is true if the newest execution of no job uses the column, but an
-        execution in the last 92 days did. These days end at the newest event. `last_used` is the time at which a run
-        last used the column.
+        `reason` explains the verdict; `readers` and `consumers` are JSON lists. `earlier`: no newest execution uses the
+        column, but an execution in the last 92 days did. `last_used`: when a run last used the column. The 92 days end
+        at the newest event.
         """
         found = self._layers.gold(UNUSED_COLUMNS)
         if dataset:
@@ -145,23 +137,23 @@ class Questions:
                 SnapshotAround(self._layers, self._rules), self._rules.names, Subject(namespace, dataset)
             )
             found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
-        rows = self._rows_of_now(found).orderBy(*_VERDICT_KEY).limit(parse_as(Limit, "limit", limit))
+        if "valid_to" in found.columns:  # gold of older releases has no such column
+            found = self._current_verdicts(found)
+        rows = found.orderBy(*_VERDICT_KEY).limit(read_as(Limit, "limit", limit))
         if "group_keys" in found.columns:
             rows = self._with_recurring(rows).orderBy(*_VERDICT_KEY)
         return _pandas(
             rows.select(*(name for name in UNUSED_COLUMNS.columns if name in _SHOWN_OF and name in rows.columns))
         )
 
-    def _rows_of_now(self, answers: DataFrame) -> DataFrame:
-        """Return the rows of `answers` that are valid for the window that ends at the newest event."""
-        if "valid_to" not in answers.columns:  # gold of older releases has no such column
-            return answers
+    def _current_verdicts(self, verdicts: DataFrame) -> DataFrame:
+        """Return the verdicts of the window that ends at the newest event."""
         newest_us = read_position(self._layers.positions.collect()).newest_us
         if newest_us is None:
-            return answers
+            return verdicts
         at = F.timestamp_micros(F.lit(newest_us))
         has_begun = F.col("valid_from").isNull() | (F.col("valid_from") <= at)
-        return answers.where(has_begun & (F.col("valid_to").isNull() | (F.col("valid_to") > at)))
+        return verdicts.where(has_begun & (F.col("valid_to").isNull() | (F.col("valid_to") > at)))
 
     def _with_recurring(self, rows: DataFrame) -> DataFrame:
         """Include recurring runs in the `last_used` of verdicts."""
@@ -177,11 +169,10 @@ class Questions:
     ) -> pd.DataFrame:  # fmt: skip
         """Return the edges that differ between two moments, with their `change`: added, removed, or changed in masking.
 
-        since, until: times, in UTC if they have no time zone; `until` is by default the current time. The columns of an
-        edge are null if jobs report only that one table feeds another. If edges between columns replace such an edge,
-        the replaced edge does not count as removed.
+        since, until: times, in UTC if they have no zone. until: default now. Columns are null if jobs report only that
+        one table feeds another. If such an edge is replaced by edges of columns, it does not count as removed.
         """
-        between = call_with_notebook_values(Between, {"since": since, "until": until})
+        between = read_given(Between, {"since": since, "until": until})
         was, now = (_edges_at(self._layers, each and each.fixed_us()) for each in (between.from_, between.to))
         both = was.withColumn("maker", F.col("made")).withColumn("side", F.lit("was"))
         both = both.unionByName(now.withColumn("maker", F.col("made")).withColumn("side", F.lit("now")))
@@ -202,14 +193,14 @@ class Questions:
             "change", *_ENDS, "direct", maker["masked"].alias("masked"),
             maker["job_namespace"].alias("job_namespace"), maker["job_name"].alias("job_name"),
         ).orderBy(*_ENDS[3:], *_ENDS[:3], "change")  # fmt: skip
-        return self._with_spellings(_pandas(rows.limit(parse_as(Limit, "limit", limit))))
+        return self._with_spellings(_pandas(rows.limit(read_as(Limit, "limit", limit))))
 
     def _reach(self, given: dict[str, Any], *, forward: bool) -> Reached:
-        walk = call_with_notebook_values(read_walk, {"depth": DEPTH, **given})
+        walk = read_given(walk_of, {"depth": DEPTH, **given})
         around = SnapshotAround(self._layers, self._rules)
-        around.fetch(walk.start, forward=forward, bounds=walk.bounds)
-        found = reach_answer(
-            around, self._rules.names, counted=around.counted_with_earlier(Window()), forward=forward, **walk._asdict()
+        around.fetch(walk.asked, forward=forward, bounds=walk.bounds)
+        found = reach(
+            around, self._rules.names, counted=around.counted_since(Window()), forward=forward, **walk._asdict()
         )
         return Reached(
             astuple(found.column),
@@ -219,14 +210,11 @@ class Questions:
         )
 
     def _with_spellings(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Replace the column names of edges by their spellings in the newest schemas."""
+        """Spell the columns of edges as the newest schemas do."""
         for side in ("source", "target"):
             names = [Name(*name) for name in zip(rows[f"{side}_namespace"], rows[f"{side}_dataset"], strict=True)]
             columns, keys = self._layers.shown_columns(names), rows[f"{side}_column"]
-            shown = [
-                None if key is None else columns[name].displayed_spelling(key)
-                for name, key in zip(names, keys, strict=True)
-            ]
+            shown = [None if key is None else columns[name].shown(key) for name, key in zip(names, keys, strict=True)]
             rows[f"{side}_column"] = pd.Series(shown, dtype=object)
         return rows
 
@@ -253,10 +241,7 @@ def _flat(item: ReachedColumn) -> tuple[Any, ...]:
 
 
 def _stop_rows(stop: Stop) -> list[tuple[str | None, ...]]:
-    """Return one row for each dataset after a stop.
-
-    If no dataset follows, because a job reports no input or no output, return one row with nulls for this dataset.
-    """
+    """Return a row for each dataset after the stop, or one with nulls if a job reports no input or no output."""
     jobs = ", ".join(f"{job.namespace}/{job.name}" for job in stop.jobs)
     links = ", ".join(dict.fromkeys(f"{link.namespace}/{link.dataset}" for link in stop.may_be_connected)) or None
     ends: list[tuple[str | None, str | None]] = [(way.namespace, way.dataset) for way in stop.onward]
@@ -264,10 +249,7 @@ def _stop_rows(stop: Stop) -> list[tuple[str | None, ...]]:
 
 
 def _edges_at(layers: Layers, moment_us: int | None) -> DataFrame:
-    """Return the edges that counted at a time (us), or that currently count if the time is None.
-
-    The column `made` contains one job of each edge and whether this job masks. Jobs that do not mask come first.
-    """
+    """Return the edges that counted at a moment, each with one of its jobs, preferably one that does not mask."""
     columns, tables = (layers.gold(table).where(_counted_at(moment_us)) for table in (COLUMN_EDGES, TABLE_EDGES))
     null = F.lit(None).cast("string")
     without_columns = {"source_column": null, "target_column": null, "direct": F.lit(True), "masked": F.lit(False)}

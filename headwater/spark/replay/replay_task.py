@@ -9,26 +9,21 @@ import pyarrow as pa
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.sinks.connecting.secrets import Secrets, entra_token_source
-from headwater.sinks.interface.error_isolation import (
-    MaskSecrets,
-    convert_guarded,
-    escape_control_characters,
-    event_position,
-)
-from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import Payload, SinkEvent, Target
-from headwater.sinks.interface.target_registry import open_sink
-from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS, Delivery, DeliveryPace
+from headwater.sinks.connecting.secrets import Secrets, entra_token
+from headwater.sinks.contract.error_isolation import MaskSecrets, convert_guarded, event_position, one_line
+from headwater.sinks.contract.options import Sink
+from headwater.sinks.contract.shape import Payload, SinkEvent, Target
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS, Delivery, Pace
 
 SHOWN = 20
-"""Maximum number of reasons for refusals that a replay reports."""
+"""The maximum number of reported reasons."""
 
 PLACE = ("log", "incarnation", "partition")
 ROWS = (*PLACE, "selected_us", *StoredHead._fields, "body")
 """Columns that a task reads. `body` is null if the sink's filter excludes the event.
 
-selected_us: the time (us) to which the replay's time range applies, either the event time or the receipt time.
+selected_us: the time that the replay's time range applies to, either event time or receipt time.
 """
 
 COUNTS_SCHEMA = "sent long, refused long, left_out long, bytes long, first_us long, last_us long, reasons array<string>"
@@ -42,9 +37,8 @@ _COUNTS_ARROW_SCHEMA = pa.schema(
 class ReplayCounts:
     """Counts of replayed events.
 
-    sent: number of sent events; in a dry run, the number of events to send. refused: number of events that the target
-    rejected or that cannot be converted. left_out: number of events that the sink's filter excludes. bytes: size of the
-    payloads in a dry run. first_us, last_us: range of `selected_us`. reasons: texts about the first refused events.
+    refused: the target rejected them, or they cannot be converted; left_out: the sink's filter excludes them;
+    bytes: size of the sent payloads in a dry run; first_us, last_us: range of `selected_us`; reasons: of refusals.
     """
 
     sent: int = 0
@@ -68,8 +62,7 @@ class ReplayCounts:
 class ReplayTask:
     """Function that Spark pickles and runs on the executors. It contains references to secrets, not their values.
 
-    rate: maximum number of events per second in each task, or None for no limit. dry_run: convert and count the events
-    without sending them.
+    rate: maximum events per second of this task; dry_run: convert and count only, without sending.
     """
 
     sink: Sink
@@ -78,7 +71,7 @@ class ReplayTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Deliver the rows of a partition in order and yield one row of `COUNTS_SCHEMA`."""
-        counts, secrets = ReplayCounts(), Secrets(entra_token_source(None))
+        counts, secrets = ReplayCounts(), Secrets(entra_token(None))
         chunks = _chunks(_wanted(batches, counts))
         with closing(open_sink(self.sink, secrets.reveal)) as target:
             (_dry_run if self.dry_run else self._send)(target, chunks, counts, secrets.mask)
@@ -87,11 +80,11 @@ class ReplayTask:
     def _send(
         self, target: Target, chunks: Iterable[list[SinkEvent]], counts: ReplayCounts, mask_secrets: MaskSecrets
     ) -> None:
-        delivery = Delivery(target, DeliveryPace(self.rate), None, mask_secrets)
+        delivery = Delivery(target, Pace(self.rate), None, mask_secrets)
         for events in chunks:
             delivery.add(convert_guarded(target.convert, events, event_position, mask_secrets))
             while not (delivery.is_done or delivery.needs_probe):
-                time.sleep(delivery.attempt_delivery())
+                time.sleep(delivery.attempt())
             _count(delivery, counts, mask_secrets)
         _finish(delivery)
         _count(delivery, counts, mask_secrets)
@@ -99,7 +92,7 @@ class ReplayTask:
 
 def _count(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) -> None:
     reasons = [
-        f"{each.payload.event.head.event_id}: {escape_control_characters(mask_secrets(each.reason))}"
+        f"{each.payload.event.head.event_id}: {one_line(mask_secrets(each.reason))}"
         for each in delivery.refused[:SHOWN]
     ]
     counts.add(ReplayCounts(delivery.pop_delivered(), len(delivery.refused), reasons=reasons))
@@ -107,9 +100,9 @@ def _count(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) 
 
 
 def _finish(delivery: Delivery) -> None:
-    """Deliver the remaining events. To check whether the target works, send the event again that it accepted last."""
+    """Deliver the remaining events. To check whether the target works, send it again what it accepted last."""
     while not delivery.is_done:
-        wait_s = delivery.attempt_delivery()
+        wait_s = delivery.attempt()
         if delivery.needs_probe and delivery.last_accepted:
             wait_s = delivery.probe_with(delivery.last_accepted)
         time.sleep(wait_s)
@@ -136,7 +129,7 @@ def _wanted(batches: Iterable[pa.RecordBatch], counts: ReplayCounts) -> Iterator
 
 
 def _chunks(events: Iterable[SinkEvent]) -> Iterator[list[SinkEvent]]:
-    """Split events into chunks with the same maximum size as in the sinks service, which limits memory."""
+    """Split events into chunks of the size that the sinks service uses, which limits memory."""
     some: list[SinkEvent] = []
     size = 0
     for event in events:

@@ -1,7 +1,7 @@
 """Replay events with parallel Spark tasks, for a history that is too large for `headwater replay` in one process.
 
-Batches follow the order of event times. Within a batch, one task delivers all events of a run, in order. The job saves
-its position after each delivered batch, before the next batch starts. A killed job therefore repeats at most one batch.
+Batches follow the order of event times. Within a batch, one task delivers all events of a run, in order. A batch starts
+after the previous batch has been delivered and the position after it saved, so a killed job repeats at most one batch.
 """
 
 import logging
@@ -15,11 +15,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import WrongSetting
-from headwater.common.failpoints import reach_failpoint
+from headwater.common.failpoints import reach
 from headwater.events.stored_cells import StoredHead
-from headwater.events.times import iso_time
-from headwater.sinks.control.replay_span import ReplaySpan
-from headwater.sinks.interface.options import EventFilter, Sink
+from headwater.events.times import iso
+from headwater.sinks.contract.options import EventFilter, Sink
+from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.spark.delta.spark_delta import TableFolder, job_description, settings
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.layer_positions import up_to
@@ -28,12 +28,12 @@ from headwater.spark.replay.replay_task import COUNTS_SCHEMA, PLACE, ROWS, Repla
 from headwater.tables import BRONZE, EVENTS
 
 BATCH_EVENTS = 100_000
-"""Maximum number of events in a batch. The job saves its position after each batch."""
+"""Events in a batch. The job saves its position after each batch."""
 
 BY_TASKS: Mapping[str, int | None] = {"openlineage": None, "kafka": None, "marquez": 1}
-"""Types of targets to which tasks can deliver, with the maximum number of parallel tasks (None: no limit).
+"""Targets that tasks can deliver to, with the maximum number of parallel tasks (None: no limit).
 
-Tasks cannot deliver to other types, because these convert whole runs or need delta-rs.
+Other targets convert whole runs or need delta-rs.
 """
 
 _ALL = 1 << 62
@@ -55,7 +55,7 @@ _ORDER = ("event_us", "received_us", "incarnation", "partition", "sequence")
 
 
 class OrderKey(NamedTuple):
-    """Sort key of an event. A replay sends events in this order. Times are in us, UTC."""
+    """Sort key of an event in the order of event times. Times in us, UTC."""
 
     event_us: int
     received_us: int
@@ -67,8 +67,8 @@ class OrderKey(NamedTuple):
 class ReplayPosition(msgspec.Struct, frozen=True, rename={"after": "behind"}):
     """The saved position of a replay.
 
-    heads: (log, epoch, partition, newest sequence number) of each partition when the replay began. after: key of the
-    last event in the last delivered batch, or None before the first batch.
+    heads: log, epoch, partition and newest sequence number of each partition when the replay began; after: the last
+    event of the last delivered batch, None before the first batch.
     """
 
     heads: list[tuple[str, str, str, int]]
@@ -83,9 +83,8 @@ class SparkReplay:
     ) -> None:
         """Configure a replay.
 
-        lake: folder or URI that contains `bronze`. sink: the target and its options. span: selects the events.
-        streams: number of parallel tasks, by default Spark's default parallelism. Raises WrongSetting if tasks cannot
-        deliver to the target.
+        lake: folder or URI that contains `bronze`; streams: number of parallel tasks, by default Spark's default
+        parallelism. Raises WrongSetting for targets that tasks cannot deliver to.
         """
         kind = sink.options.type
         if kind not in BY_TASKS or getattr(sink.options, "shape", "events") != "events":
@@ -103,20 +102,20 @@ class SparkReplay:
         self._positions = StoragePlace(spark, f"{lake}/{_FOLDER}/{sink.name}")
 
     def preview(self) -> dict[str, Any]:
-        """Convert the events without sending them. Returns the counts and the first and last time of the events."""
+        """Convert the events without sending them, and return the counts and the range of their times."""
         saved = self._saved_position()
         counts = self._deliver(saved, _ALL, dry_run=True)
         return {
             **self._summary(),
             "would_send": counts.sent, "bytes": counts.bytes, "unfit": counts.refused, "left_out": counts.left_out,
-            "first": iso_time(counts.first_us), "last": iso_time(counts.last_us), "goes_on": saved is not None,
+            "first": iso(counts.first_us), "last": iso(counts.last_us), "goes_on": saved is not None,
         }  # fmt: skip
 
     def run(self, batch_events: int = BATCH_EVENTS) -> dict[str, Any]:
         """Send the events and return the counts. If the target is unavailable, wait for it without a time limit.
 
-        If the same replay was interrupted, this call continues after the last delivered batch. If it was completed,
-        this call starts from the beginning. Raises LakeUnavailable if the same replay is running in another process.
+        If a replay was interrupted, the same replay continues after the last delivered batch. After a complete replay,
+        it starts from the beginning. Raises LakeUnavailable if the same replay is running in another process.
         """
         with hold_lake_lock(self._spark, self._lake, f"{_FOLDER}/{self._sink.name}.lock"):
             saved = self._saved_position()
@@ -145,13 +144,13 @@ class SparkReplay:
                 counts.add(self._deliver_batch(_between(chosen, at.after, ends), dry_run=dry_run))
                 at = ReplayPosition(at.heads, ends)
                 if not dry_run:
-                    reach_failpoint("spark.replayed")
+                    reach("spark.replayed")
                     self._save_position(at)
                 log.info("Replay: %d sent, %d refused, %d left out.", counts.sent, counts.refused, counts.left_out)
         return counts
 
     def _chosen(self, events: DataFrame, at: ReplayPosition) -> DataFrame:
-        """Return the events in the time range up to the heads, with columns for `OrderKey` and `selected_us`."""
+        """Return the events of the time range up to the heads, with the columns of `OrderKey` and `selected_us`."""
         heads = {(log, epoch, partition): sequence for log, epoch, partition, sequence in at.heads}
         ordered = (
             up_to(events, heads)
@@ -183,7 +182,7 @@ class SparkReplay:
         return counts
 
     def _saved_position(self) -> ReplayPosition | None:
-        """Return the position of an interrupted replay, or None if there is none. Ignores incomplete files."""
+        """Return the position of an interrupted replay, None if there is none. Incomplete files are ignored."""
         for name in sorted(self._positions.names(), reverse=True):
             try:
                 return msgspec.json.decode(self._positions.read(name), type=ReplayPosition)
@@ -201,16 +200,13 @@ class SparkReplay:
 
 
 def _heads(events: DataFrame) -> list[tuple[str, str, str, int]]:
-    """Return (log, epoch, partition, newest sequence number) of each partition in `events`."""
+    """Return the newest sequence number of each partition, with one collected row per partition."""
     found = events.groupBy(*PLACE).agg(F.max("sequence").alias("head")).collect()
     return [(row.log, row.incarnation, row.partition, row.head) for row in found]
 
 
 def _end_of_batch(chosen: DataFrame, after: OrderKey | None, limit: int) -> OrderKey | None:
-    """Return the last key of the next batch, which has at most `limit` events. Returns None if no events follow.
-
-    after: the key after which the batch begins, or None to begin with the first event.
-    """
+    """Return the last key of a batch of at most `limit` events after a key, None if no events follow."""
     keys = chosen.select(F.struct(*_ORDER).alias("key"))
     remaining = keys.where(F.col("key") > _literal(after)) if after else keys
     if limit < _ALL:
@@ -232,10 +228,7 @@ def _literal(key: OrderKey) -> Column:
 
 
 def _rows(events: DataFrame, only: EventFilter) -> DataFrame:
-    """Return the columns `ROWS` and `event_us`. A UDF removes the bodies of events that the sink's filter excludes.
-
-    Spark applies the UDF before it shuffles the rows.
-    """
+    """Return the columns that tasks read. Before the shuffle, a UDF removes bodies that the sink's filter excludes."""
     head = [F.expr(_HEAD.get(name, name)).alias(name) for name in StoredHead._fields]
     rows = events.select(*PLACE, *_ORDER[:1], "selected_us", *head, "body")
     if only == EventFilter.model_validate({}):

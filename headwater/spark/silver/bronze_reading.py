@@ -1,7 +1,7 @@
-"""Convert bronze events to facts about runs (JSON), with references to the contents of the events' facets.
+"""Convert bronze events to facts of runs (JSON), with references to the contents of their facets.
 
-Recurring events refer to one shape, which contains the parts that these events have in common. Rows of older releases
-have no shape, so this module reads the bodies of their events.
+Events that recur refer to one shape, which contains their equal parts. Rows of older releases have no shape, so this
+module reads their bodies.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from operator import itemgetter
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.events.stored_cells import SENT, sent_from_cells, shape_from_cells
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.events.stored_cells import SENT, sent_of, shape_of
+from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.name_resolution import symlink_bindings
-from headwater.lineage.runs.commit_proofs import parse_proof_signs
-from headwater.lineage.runs.event_order import order_text
-from headwater.lineage.runs.event_reading import make_facts_reader
-from headwater.lineage.runs.run_facts import NameForms, RunFacts, names_with_part_mentions
-from headwater.lineage.runs.write_properties import RUN_FACET_WORDS
+from headwater.lineage.names.names_in_time import bindings_of
+from headwater.lineage.runs.commit_proofs import proofs_in
+from headwater.lineage.runs.event_reading import facts_reader
+from headwater.lineage.runs.newest_first import order_text
+from headwater.lineage.runs.run_facts import Forms, RunFacts, names_of_parts
+from headwater.lineage.runs.write_properties import READ_OF_RUNS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.content_texts import TextContents, refs_of
@@ -30,15 +30,15 @@ from headwater.spark.silver.texts import facts_text, text_of
 from headwater.tables import ListOf, StructOf, Table
 
 SHAPE_COLUMNS = ("event_id", "received_us", *SENT.values())
-"""The columns that silver reads from an event with a shape. Times are in microseconds."""
+"""The columns that silver reads of an event with a shape. Times are in microseconds."""
 
 _RULE_RUN_FACETS = (
-    f"CASE WHEN run_facets RLIKE '{'|'.join(RUN_FACET_WORDS)}' THEN run_facets WHEN run_facets IS NOT NULL THEN '' END"
+    f"CASE WHEN run_facets RLIKE '{'|'.join(READ_OF_RUNS)}' THEN run_facets WHEN run_facets IS NOT NULL THEN '' END"
 )
-"""SQL for the run facets of an event: "" if the rules use none of these facets, null if only the body contains them."""
+"""SQL for the run facets: empty if the rules use none of them, null if only the body contains them."""
 
 BODY_COLUMNS = ("event_id", "received_us", "body")
-"""The columns that silver reads from an event without a shape. Times are in microseconds."""
+"""The columns that silver reads of an event without a shape."""
 
 BINDING = StructOf(
     {"namespace": "string", "name": "string", "to_namespace": "string", "to_name": "string", "time_us": "long"}
@@ -70,7 +70,7 @@ PARSED = Table(
 """One row for each event. Lists are JSON.
 
 `parts`: a list with the facts of the event. `contents`: the references in these facts, separated by spaces.
-`said`: null for events. In the row of a stored run, it lists the run's candidates from earlier batches.
+`said`: null for events. In the row of a stored run, it lists the candidates of earlier batches.
 `changes`: the event reports DROP or RENAME. `written`: the list of its outputs. `shape`: null if the body was read.
 `run_facets_in_body`: only the body contains the run facets.
 `partitioned_names`: the list of datasets whose parts the event mentions, or null.
@@ -97,32 +97,29 @@ def parse(bronze: TableFolder, events: DataFrame, shapes: Shapes, names: NameRul
 
 @dataclass(frozen=True)
 class ShapeParser:
-    """Converts the events of one Spark partition, shape by shape.
+    """Reads the events of one partition by their shapes.
 
-    The rows must be sorted by shape. Of each shape, the contents come first, then the shape, then the events.
+    For each shape, the rows must contain its contents first, then the shape itself, then its events.
     """
 
     names: NameRules
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows (ref, value, row of `shapes`, *`SHAPE_COLUMNS`) to rows of `PARSED`, one for each event.
-
-        A row of a content has `ref`, and a row of a shape has the row of `shapes`. In other rows, both are null.
-        """
+        """Convert rows (ref, value, row of `shapes`, *`SHAPE_COLUMNS`) to rows of `PARSED`."""
         for _, group in groupby(rows, key=itemgetter(_SHAPE)):
             contents = TextContents()
-            reader = make_facts_reader(self.names, contents)
-            by_kind: dict[tuple[str, NameForms], _SharedCells] = {}
+            reader = facts_reader(self.names, contents)
+            by_kind: dict[tuple[str, Forms], _SharedCells] = {}
             for ref, value, shape_row, event_id, received_us, *cells in group:
                 if ref is not None:
                     contents.add(ref, value)
                 elif shape_row is not None:
-                    shape = reader.add_shape(shape_from_cells(tuple(shape_row.values())))
-                elif sent := sent_from_cells(cells):
-                    fact = reader.facts_of_event(event_id, received_us, sent, shape)
-                    key = fact.kind, fact.content.name_forms
+                    shape = reader.learn(shape_of(tuple(shape_row.values())))
+                elif sent := sent_of(cells):
+                    fact = reader.fact(event_id, received_us, sent, shape)
+                    key = fact.kind, fact.content.forms
                     # Events of one shape may contain different proofs.
-                    if any(True for _ in parse_proof_signs(fact.content.write_signs)):
+                    if any(True for _ in proofs_in(fact.content.write_signs)):
                         shared = _SharedCells(fact)
                     else:
                         shared = by_kind.get(key) or by_kind.setdefault(key, _SharedCells(fact))
@@ -141,22 +138,22 @@ class BodyParser:
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Convert rows with the columns `BODY_COLUMNS` to rows of `PARSED`."""
-        reader = make_facts_reader(self.names, FacetContentsInMemory())
+        reader = facts_reader(self.names, ContentsInMemory())
         for event_id, received_us, body in rows:
-            fact = reader.read_event(event_id, received_us, body)
+            fact = reader.read(event_id, received_us, body)
             yield _SharedCells(fact).row(fact, None, in_body=False)
 
 
 class _SharedCells:
-    """The cells of `PARSED` that events share if they have the same shape, kind and forms of names."""
+    """The cells of `PARSED` that events share if their shape, their kind and the meaning of their names are equal."""
 
     def __init__(self, fact: RunFacts):
         self._contents = refs_of(fact)
-        self._links = [each for use in (*fact.inputs, *fact.outputs) for each in symlink_bindings(use)]
+        self._links = [each for use in (*fact.inputs, *fact.outputs) for each in bindings_of(use)]
         self._changes = reports_change(fact), text_of(sorted(outputs_of([fact])))
-        partitioned_names = sorted(names_with_part_mentions([fact]))
+        partitioned_names = sorted(names_of_parts([fact]))
         self._partitioned_names = text_of(partitioned_names) if partitioned_names else None
-        proofs = list(parse_proof_signs(fact.content.write_signs))
+        proofs = list(proofs_in(fact.content.write_signs))
         self._proofs = text_of(proofs) if proofs else None
 
     def row(self, fact: RunFacts, shape: str | None, *, in_body: bool) -> Row:

@@ -4,16 +4,16 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from headwater.lineage.edges.candidates import Candidate, JobOutput
-from headwater.lineage.edges.output_lineage import OutputLineage
-from headwater.lineage.edges.write_kinds import ADDS_ROWS, WHOLE_REWRITE, WHOLE_UNLESS_PARTITIONED
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.write_kinds import ADDS, UNLESS_PARTS, WHOLE
 from headwater.lineage.names.dataset_name import Name
 from headwater.spark.silver.texts import key_of, text_of
-from headwater.tables import EDGE_SETS, StructOf, columns_without
+from headwater.tables import EDGE_SETS, StructOf, without
 
 T = TypeVar("T")
 
-COLUMNS = columns_without(EDGE_SETS, "batch", "rules_hash")
+COLUMNS = without(EDGE_SETS, "batch", "rules_hash")
 CANDIDATE = StructOf({**COLUMNS, "gone": "boolean", "replaced": "boolean"})
 
 BELOW, BESIDE = "below", "beside"
@@ -25,11 +25,11 @@ WRITTEN, SETTLES, JOB = "written", "settles", "job"
 class CandidateRow(Struct):
     """A candidate in the columns `COLUMNS`.
 
-    If the run reports no output, the columns of the dataset are null, and `output_key` identifies the job.
+    Without an output, the columns of the dataset are null, and `output_key` identifies the job.
     application: the run key of the parent run.
-    asks: which related runs may explain opaque inputs (BELOW or BESIDE); null if none can.
-    kin: the datasets that these related runs report, as JSON.
-    names: the datasets and jobs in the lineage, as `names_text` returns them.
+    asks: which related runs may explain opaque inputs (BELOW, BESIDE); null for none.
+    kin: the names that these runs report, as JSON.
+    names: see `names_text`.
     """
 
     group_key: str
@@ -73,10 +73,10 @@ class CandidateRow(Struct):
     @property
     def kind_of_write(self) -> int:
         """How the write treats existing rows: a constant of `write_kinds`."""
-        return ADDS_ROWS if not self.rewrites else WHOLE_UNLESS_PARTITIONED if self.unless_parts else WHOLE_REWRITE
+        return ADDS if not self.rewrites else UNLESS_PARTS if self.unless_parts else WHOLE
 
     def candidate(self, lineage: T) -> Candidate[T]:
-        """Convert the row to a `Candidate`. lineage: the candidate's lineage, or another value that represents it."""
+        """Convert the row to a `Candidate`; lineage: a value that identifies its content."""
         return Candidate(
             self.time_us, self.tie, self.run_key, self.execution, self.started_us, self.last_us, self.weight,
             self.landed, self.kind_of_write,
@@ -85,7 +85,7 @@ class CandidateRow(Struct):
 
 
 def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], application: str | None) -> CandidateRow:
-    """Convert a candidate to a row. application: the run key of the parent run."""
+    """Convert a candidate to a row; application: the run key of the parent run."""
     layer, job, output = job_output
     namespace, name, generation = output or (None, None, None)
     return CandidateRow(
@@ -93,18 +93,15 @@ def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], applicati
         key_of(*output.parts) if output else key_of(layer, *job.parts, None),  # the same for all generations
         candidate.run_key, candidate.execution, application, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
-        "inferred" if candidate.lineage.is_inferred else layer, candidate.rows_confirmed,
-        candidate.write_kind > ADDS_ROWS, candidate.write_kind == WHOLE_UNLESS_PARTITIONED, candidate.period_us,
-        _explainers(candidate.lineage), None, names_text(candidate.lineage), text_of(candidate.lineage),
+        "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites > ADDS,
+        candidate.rewrites == UNLESS_PARTS, candidate.period_us, _explainers(candidate.lineage), None,
+        names_text(candidate.lineage), text_of(candidate.lineage),
     )  # fmt: skip
 
 
 def _explainers(lineage: OutputLineage) -> str | None:
-    """Return which runs may explain opaque inputs (rule 4.7).
-
-    BELOW means runs below this run, and BESIDE means other runs in the same execution. None means no runs.
-    """
-    if lineage.has_hidden_inputs:
+    """Return which runs may explain opaque inputs (rule 4.7): runs BELOW this one, or BESIDE it in its execution."""
+    if lineage.asks:
         return BELOW
     return BESIDE if lineage.output is None else None
 
@@ -112,13 +109,10 @@ def _explainers(lineage: OutputLineage) -> str | None:
 def names_text(lineage: OutputLineage) -> str:
     """Return the datasets and jobs in lineage as a JSON list of [namespace, name] or [namespace, name, kind].
 
-    Kinds are WRITTEN, SETTLES and JOB. The names of datasets contain no generation. A join by these names finds the
-    candidates that name a dataset.
+    Kinds are WRITTEN, SETTLES and JOB. Datasets have no generation. A join by name finds the candidates of a dataset.
     """
     written = [] if lineage.output is None else [(*lineage.output.parts, WRITTEN)]
-    settling = [
-        (*each.separate_dataset.parts, SETTLES) for each in lineage.ambiguous_names if each.separate_dataset is not None
-    ]
-    jobs = (*lineage.source_jobs, *(job for feed in lineage.job_feeds for job in (feed.job, *feed.source_jobs)))
-    sources = dict.fromkeys(name.parts for name in lineage.named_datasets)
+    settling = [(*each.dataset.parts, SETTLES) for each in lineage.doubts if each.dataset is not None]
+    jobs = (*lineage.jobs, *(job for feed in lineage.feeds for job in (feed.job, *feed.jobs)))
+    sources = dict.fromkeys(name.parts for name in lineage.datasets)
     return text_of([*written, *sources, *dict.fromkeys(settling), *((*job.parts, JOB) for job in dict.fromkeys(jobs))])

@@ -1,7 +1,4 @@
-"""Read the contents of schema, lineage and SQL facets from bronze. A task decodes a content when it is first used.
-
-A reference to a content is a prefix for the kind of the facet, followed by the content's hash.
-"""
+"""Read the contents of schema, lineage and SQL facets from bronze. Tasks decode a content when they first need it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -11,15 +8,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.facet_contents import (
-    CanonicalizeName,
-    FacetContentsInMemory,
+    Canonical,
+    ContentsInMemory,
     SentEdge,
     SentSql,
-    parse_sql_facet,
-    read_sent_edges,
-    schema_paths,
+    schema_columns,
+    sent_edges,
+    sent_sql,
 )
-from headwater.lineage.edges.schema_columns import Path, find_exact_names, is_joined_hash
+from headwater.lineage.edges.joined_lists import is_joined
+from headwater.lineage.edges.schema_columns import Path, told_apart
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
 from headwater.spark.delta.arrow_rows import Row, map_groups
@@ -28,13 +26,10 @@ from headwater.spark.silver.texts import CachedDecoder, text_of
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS, VALUES, Table
 
 SCHEMA, LINEAGE, SQL = "s", "l", "q"
-"""Prefixes of references, one for each kind of facet. Empty facets of different kinds may have the same hash."""
+"""Prefixes of references: the kind of the facet. Empty facets of different kinds may have the same hash."""
 
 CONTENT = Table("content", {"ref": "string", "value": "string", "twins": "boolean"})
-"""One row for each content. `ref`: the reference to the content. `value`: the content as JSON, null if it is empty.
-
-`twins`: the content is a schema with columns that differ only in case.
-"""
+"""`value`: the content as JSON, null if it is empty. `twins`: the schema has columns that differ only in case."""
 
 read_columns = CachedDecoder(tuple[Path, ...])
 _read_lines = msgspec.json.Decoder(tuple[SentEdge, ...])
@@ -43,7 +38,7 @@ _EMPTY = "[]"
 
 
 def refs_of(fact: RunFacts) -> str:
-    """Return the references to the contents of an event's facets, sorted and separated by spaces."""
+    """Return the references to the contents of an event, sorted and separated by spaces."""
     schemas = {one.schema for one in (*fact.inputs, *fact.outputs) if one.schema}
     sql = {fact.content.sql} - {None, DELETED}
     lineage = [LINEAGE + each for each in lineage_of(fact)]
@@ -52,15 +47,13 @@ def refs_of(fact: RunFacts) -> str:
 
 def lineage_of(fact: RunFacts) -> set[str]:
     """Return the hashes of the lineage facets in an event."""
-    lineage = {found for _, found in fact.content.declared_facets}
-    lineage.update(
-        found for one in (*fact.inputs, *fact.outputs) for found in (one.lineage, one.declared_facet) if found
-    )
+    lineage = {found for _, found in fact.content.declared}
+    lineage.update(found for one in (*fact.inputs, *fact.outputs) for found in (one.lineage, one.declared) if found)
     return lineage - {DELETED}
 
 
 def joined_refs(refs: Iterable[str]) -> str:
-    """Join references to one text, sorted and separated by spaces."""
+    """Return references as one text, sorted and separated by spaces."""
     return " ".join(sorted(refs))
 
 
@@ -71,10 +64,9 @@ def refs_in(rows: DataFrame, *more: str) -> DataFrame:
 
 
 def rows_by_key(bronze: TableFolder, table: Table, wanted: DataFrame, key: str) -> DataFrame:
-    """Return the rows of a bronze table with keys that occur in `wanted`.
+    """Return the rows of a bronze table whose key is in `wanted`.
 
-    key: name of the column with the key, in the table and in `wanted`. The result is empty if the table does not exist,
-    because an older release wrote bronze.
+    The result is empty if the table does not exist because an older release wrote bronze.
     """
     if not bronze.exists(table):
         return bronze.rows(table, [])
@@ -83,10 +75,7 @@ def rows_by_key(bronze: TableFolder, table: Table, wanted: DataFrame, key: str) 
 
 
 def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataFrame:
-    """Return a row of `CONTENT` for each reference. refs: rows with the column `ref`, each reference once.
-
-    names: the rules for names in lineage facets.
-    """
+    """Return a row of `CONTENT` for each reference; `refs` must contain each reference (`ref`) once."""
     read: Mapping[str, tuple[Table, Callable[[Sequence[Row]], tuple[str, bool]]]] = {
         SCHEMA: (SCHEMAS, _schema),
         LINEAGE: (COLUMN_LINEAGE, partial(_lineage, names.canonical)),
@@ -102,8 +91,8 @@ def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataF
     return refs.join(bronze.coalesce_if_small(found), "ref", "left")
 
 
-class TextContents(FacetContentsInMemory):
-    """The contents that one task needs. A content stays JSON until the rules first read it."""
+class TextContents(ContentsInMemory):
+    """The contents that one task needs. They stay JSON until the rules read them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,12 +115,12 @@ class TextContents(FacetContentsInMemory):
 
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema, as paths."""
-        if content_hash not in self._schemas and not is_joined_hash(content_hash):
+        if content_hash not in self._schemas and not is_joined(content_hash):
             self.add_schema(content_hash, read_columns(self._texts[SCHEMA + content_hash]))
         return super().schema(content_hash)
 
     def sql(self, content_hash: str) -> SentSql:
-        """Return the content of an `sql` facet. Its query is empty if bronze does not contain the facet."""
+        """Return the content of an `sql` facet; its query is empty if bronze has no text for it."""
         if content_hash not in self._sql:
             text = self._texts[SQL + content_hash]
             self.add_sql(content_hash, SentSql("") if text == _EMPTY else _read_sql.decode(text))
@@ -139,30 +128,24 @@ class TextContents(FacetContentsInMemory):
 
 
 def ambiguous_keys(columns: str) -> frozenset[str]:
-    """Return the casefolded names that several columns of a schema share (`find_exact_names`).
-
-    columns: the columns of the schema as JSON.
-    """
-    return find_exact_names(read_columns(columns))
+    """Return the casefolded names that several columns of a schema share (`told_apart`); columns: JSON."""
+    return told_apart(read_columns(columns))
 
 
 def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows: Sequence[Row]) -> Iterator[Row]:
-    """Convert the rows with one hash to a row of `CONTENT`. Bronze may contain each of these rows several times.
-
-    kind: prefix of the reference. step: converts the rows to the values of `value` and `twins`.
-    """
+    """Convert the rows of one hash to a row of `CONTENT`. Bronze may contain a row twice."""
     once = {row[1]: row for row in rows}
     yield kind + rows[0][0], *step([once[ordinal] for ordinal in sorted(once)])
 
 
 def _schema(rows: Sequence[Row]) -> tuple[str, bool]:
-    text = text_of(schema_paths(rows))
+    text = text_of(schema_columns(rows))
     return text, bool(ambiguous_keys(text))
 
 
 def _sql(rows: Sequence[Row]) -> tuple[str, bool]:
-    return text_of(parse_sql_facet(rows[0][1].encode())), False
+    return text_of(sent_sql(rows[0][1].encode())), False
 
 
-def _lineage(canonical: CanonicalizeName, rows: Sequence[Row]) -> tuple[str, bool]:
-    return text_of(read_sent_edges(rows, canonical)), False
+def _lineage(canonical: Canonical, rows: Sequence[Row]) -> tuple[str, bool]:
+    return text_of(sent_edges(rows, canonical)), False

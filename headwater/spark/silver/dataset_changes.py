@@ -7,20 +7,20 @@ from headwater.lineage.runs.merged_run import sent_changes, sent_writes
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.texts import read_facts
-from headwater.tables import BINDINGS, Table, columns_without
+from headwater.tables import BINDINGS, Table, without
 
 BINDING, RENAME, DROP, WRITE, PENDING = "binding", "rename", "drop", "write", "pending"
 CHANGES = (RENAME, DROP)
 
-NAME_CHANGES = Table("name_changes", columns_without(BINDINGS, "batch", "rules_hash"))
+NAME_CHANGES = Table("name_changes", without(BINDINGS, "batch", "rules_hash"))
 KEYS = tuple(NAME_CHANGES.columns)
 
 
 def name_changes(rows: Sequence[Row]) -> Iterator[Row]:
     """Convert the rows of one run, in the columns `spark_derivation.RUN_COLUMNS`, to rows of `NAME_CHANGES`.
 
-    A PENDING row states that later events of the run may turn it into a drop or rename (`ordinal` 0), or into a write
-    of the named dataset (`ordinal` null).
+    A PENDING row states that the run may still drop or rename (`ordinal` 0) or write a dataset, once more of its events
+    arrive.
     """
     facts = list({fact.event_id: fact for row in rows for fact in read_facts(row[1])}.values())
     run_key = facts[0].run_key
@@ -44,7 +44,7 @@ def reports_change(fact: RunFacts) -> bool:
 def outputs_of(facts: Iterable[RunFacts]) -> set[Name]:
     """Return the names of the outputs of runs, and of the targets in their `lineage` facets."""
     runs = [fact for fact in facts if fact.kind == "RUN"]
-    return {name for fact in runs for name in (*(each.name for each in fact.outputs), *fact.content.declared_targets)}
+    return {name for fact in runs for name in (*(each.name for each in fact.outputs), *fact.content.leads_to)}
 
 
 def _name_cells(name: Name | None) -> tuple[str, str]:

@@ -1,57 +1,46 @@
-"""Rule 12: compute the columns of one dataset from the lists of columns that silver stores for this dataset."""
+"""Rule 12: the columns of one dataset, from the lists of columns that silver stores for it."""
 
 from collections.abc import Sequence
 
-from headwater.lineage.edges.schema_columns import (
-    Path,
-    column_key,
-    is_joined_hash,
-    join_column_lists,
-    join_schema_hashes,
-    split_schema_hash,
-)
-from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
+from headwater.lineage.edges.joined_lists import is_joined, joined_columns, joined_hash, lists_in
+from headwater.lineage.edges.schema_columns import Path, column_key
+from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.spark.silver.content_texts import ambiguous_keys, read_columns
 from headwater.spark.silver.texts import text_of
 
 
 class DatasetLists:
-    """The lists of columns that together make up the columns of a dataset.
-
-    by_parts: some event mentions a part of the dataset. known: the mentions of lists.
-    texts: the columns of each list as JSON, by hash of the list.
-    """
+    """The lists that make up the columns of a dataset; texts: the columns of each list as JSON, by hash."""
 
     def __init__(self, by_parts: bool) -> None:
         """by_parts: some event mentions a part of the dataset."""
         self.by_parts = by_parts
-        self.known = ColumnListSet(has_parts=by_parts)
+        self.known = KnownLists(by_parts=by_parts)
         self.texts: dict[str, str] = {}
 
-    def add(self, mention: SchemaMention, text: str) -> None:
-        """Add a mention of a list. text: the columns of this list as JSON."""
-        self.known.add_mention(mention)
+    def add(self, mention: SeenSchema, text: str) -> None:
+        """Add a mention of a list; text: its columns as JSON."""
+        self.known.take(mention)
         self.texts[mention.schema] = text
 
     @property
     def schema(self) -> str | None:
-        """The hash of the joined lists, or None if there are no lists."""
-        schemas = self.known.schema_hashes
-        return join_schema_hashes(schemas, self._paths) if schemas else None
+        """The hash of the joined lists; None without a list."""
+        schemas = self.known.schemas
+        return joined_hash(schemas, self._paths) if schemas else None
 
     @property
     def columns(self) -> str | None:
-        """The columns of the joined lists as JSON, or None if there are no lists."""
+        """The columns of the joined lists as JSON; None without a list."""
         schema = self.schema
-        if schema is None or not is_joined_hash(schema):
+        if schema is None or not is_joined(schema):
             return self.texts[schema] if schema else None
-        return text_of(join_column_lists([self._paths(each) for each in split_schema_hash(schema)]))
+        return text_of(joined_columns([self._paths(each) for each in lists_in(schema)]))
 
     def compare(self, schema: str) -> tuple[bool, bool]:
-        """Compare a list with the joined lists. schema: the hash of the list.
+        """Return whether a list adds a column, and whether its columns differ from those of the joined lists.
 
-        Returns whether the list adds a column, and whether its columns differ from the columns of the joined lists. If
-        the list is unknown, both values are True.
+        schema: the hash of the list. If the list is unknown, both values are true.
         """
         columns = self.columns
         if columns is None or schema not in self.texts:

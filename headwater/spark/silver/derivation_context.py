@@ -6,41 +6,41 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.schema_columns import Path, column_key, join_schema_hashes
-from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention, column_lists_at, schema_mentions
+from headwater.lineage.edges.joined_lists import joined_hash
+from headwater.lineage.edges.schema_columns import Path, column_key
+from headwater.lineage.edges.schema_history import KnownLists, SeenSchema, lists_at, seen_schemas
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver
-from headwater.lineage.rules.tags import datasets_with_tags, tags_facets
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.tags import tagged, tags_facets
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
-from headwater.lineage.runs.run_facts import names_with_part_mentions
+from headwater.lineage.runs.run_facts import names_of_parts
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.content_texts import SCHEMA
 from headwater.spark.silver.texts import read_facts, text_of
-from headwater.tables import LATEST_FACETS, Table, columns_without
+from headwater.tables import LATEST_FACETS, Table, without
 
 SCHEMA_FACET, PARTS = "schema", "parts"
-"""Values of `facet` in rows of `LATEST` about columns and about parts of datasets. The other rows are about tags."""
+"""Values of `facet` in rows of `LATEST` about columns; the other rows are about tags."""
 
-LATEST = Table("latest", columns_without(LATEST_FACETS, "batch", "rules_hash"))
+LATEST = Table("latest", without(LATEST_FACETS, "batch", "rules_hash"))
 
 
 @dataclass(frozen=True)
 class DerivationContext:
-    """The data from other runs that the derivation of a run uses. Spark sends this data to every task, so it is small.
+    """The data from other runs that the derivation of a run uses. Spark sends it to every task, so it must be small.
 
-    naming: the meaning of names.
     ambiguous_columns: the casefolded names that several columns of a dataset share; most datasets have none.
-    newest: the lists of columns that currently count, for datasets with schemas that a run takes from other runs.
-    histories: all mentions of lists, oldest first, for datasets for which `newest` is not enough.
-    partitioned: datasets in `newest` and `histories` of which some event mentions a part.
-    columns: the columns of each list, by hash of the list.
+    newest: the lists that count now, for datasets whose schemas a run takes from other runs.
+    histories: all mentions of lists, oldest first, for those of these datasets that need them.
+    partitioned: datasets in `newest` and `histories` whose parts some event mentions.
+    columns: the columns of each list, by hash.
     rules: the user rules, which may declare how jobs write.
     """
 
-    naming: NameResolver
+    naming: Naming
     ambiguous_columns: Mapping[Name, frozenset[str]] = field(default_factory=dict)
-    newest: Mapping[Name, ColumnListSet] = field(default_factory=dict)
-    histories: Mapping[Name, Sequence[SchemaMention]] = field(default_factory=dict)
+    newest: Mapping[Name, KnownLists] = field(default_factory=dict)
+    histories: Mapping[Name, Sequence[SeenSchema]] = field(default_factory=dict)
     partitioned: frozenset[Name] = frozenset()
     columns: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     rules: UserRules = NO_RULES
@@ -50,27 +50,26 @@ class DerivationContext:
         return column_key(column, self.ambiguous_columns.get(dataset, ()))
 
     def schema_at(self, missing: set[Name]) -> Callable[[Name, int], str | None]:
-        """Return a function that takes a dataset and a time (us) and returns the hash of its columns (rule 12.7).
+        """Return a function for the columns of a dataset at a time (rule 12.7): (dataset, time) → hash of the list.
 
-        The function returns None if the dataset has no list. If the known lists are not enough, it returns None and
-        adds the dataset to `missing`. The newest lists are enough for runs after the base list, as most runs are.
-        Earlier runs need the histories.
+        If the known lists are not enough, the function returns None and adds the dataset to `missing`. The newest lists
+        are enough for runs after the base list, as most runs are. Earlier runs need the histories.
         """
         joined: dict[tuple[str, ...], str] = {}
 
         def at(dataset: Name, time_us: int) -> str | None:
             if dataset in self.histories:
                 every = reversed(self.histories[dataset])
-                schemas = column_lists_at(every, time_us, has_parts=dataset in self.partitioned).schema_hashes
+                schemas = lists_at(every, time_us, by_parts=dataset in self.partitioned).schemas
             else:
                 known = self.newest.get(dataset)
-                last = known and (known.base_list or known.newest_mention)
+                last = known and (known.base or known.newest)
                 if known is None or (last and last.time_us > time_us):
                     missing.add(dataset)
                     return None
-                schemas = known.schema_hashes
+                schemas = known.schemas
             if schemas and schemas not in joined:
-                joined[schemas] = join_schema_hashes(schemas, self.columns.__getitem__)
+                joined[schemas] = joined_hash(schemas, self.columns.__getitem__)
             return joined[schemas] if schemas else None
 
         return at
@@ -80,33 +79,33 @@ class DerivationContext:
 class NewestMentions:
     """Finds the newest mention of each list of columns, and the newest tags from each producer.
 
-    Each result belongs to a name as sent and to the dataset that this name currently means. A row with the facet
-    `parts` states that an event mentions a part of the dataset.
+    Results are by name as sent and by the dataset that the name means now. A row with the facet `parts` states that an
+    event mentions a part of the dataset.
     """
 
-    naming: NameResolver
+    naming: Naming
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows with facts as JSON to rows of `LATEST`, one for each name, dataset, facet and producer.
+        """Convert facts as JSON to rows of `LATEST`, one for each name, dataset, facet and producer.
 
-        `value` is null in rows about schemas until `with_columns` adds it.
+        Rows of schemas have no `value`; `with_columns` adds it.
         """
-        found: dict[tuple[Name, Name, str, str], tuple[SchemaMention, str | None]] = {}
+        found: dict[tuple[Name, Name, str, str], tuple[SeenSchema, str | None]] = {}
         for (facts,) in rows:
             for fact in read_facts(facts):
-                for name, mention in schema_mentions(fact):
-                    key = (name, mention.described_dataset(name, self.naming), SCHEMA_FACET, list_key(mention))
+                for name, mention in seen_schemas(fact):
+                    key = (name, mention.dataset(name, self.naming), SCHEMA_FACET, list_key(mention))
                     if key not in found or found[key][0] < mention:
                         found[key] = mention, None
                 for sent in tags_facets(fact):
-                    mention = SchemaMention(*sent.order, sent.place, "")
-                    for dataset in datasets_with_tags(sent.name, fact.time_us, self.naming):
+                    mention = SeenSchema(*sent.order, sent.place, "")
+                    for dataset in tagged(sent.name, fact.time_us, self.naming):
                         key = (sent.name, dataset, "tags", sent.producer)
                         if key not in found or found[key][0] < mention:
                             found[key] = mention, text_of(sent.tags)
-                for name in names_with_part_mentions([fact]):
-                    mention = SchemaMention(*fact.order, 0, "")
-                    for plain in datasets_with_tags(name, fact.time_us, self.naming):
+                for name in names_of_parts([fact]):
+                    mention = SeenSchema(*fact.order, 0, "")
+                    for plain in tagged(name, fact.time_us, self.naming):
                         for dataset in {plain, *self.naming.generations.meanings(plain)}:
                             key = (name, dataset, PARTS, "")
                             found[key] = max(found.get(key, (mention, None)), (mention, None))
@@ -118,21 +117,21 @@ class NewestMentions:
 class SchemaHistory:
     """Finds every mention of the schemas of some datasets."""
 
-    naming: NameResolver
+    naming: Naming
     datasets: frozenset[Name]
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows with facts as JSON to rows of `LATEST` in which `value` is null."""
+        """Convert facts as JSON to rows of `LATEST`, without `value`."""
         for (facts,) in rows:
             for fact in read_facts(facts):
-                for name, mention in schema_mentions(fact):
-                    dataset = mention.described_dataset(name, self.naming)
+                for name, mention in seen_schemas(fact):
+                    dataset = mention.dataset(name, self.naming)
                     if dataset in self.datasets:
                         yield (*name.parts, *dataset, SCHEMA_FACET, list_key(mention), *mention[:6], False, None)
 
 
 def with_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
-    """Add the columns of schemas to rows of `LATEST`, as `value`. contents: rows of `content_texts.CONTENT`."""
+    """Add the columns of schemas to rows of `LATEST`, as `value`; contents: rows of `content_texts.CONTENT`."""
     texts = contents.select("ref", F.col("value").alias("columns"), F.col("twins").alias("differ"))
     ref = F.when(F.col("facet") == "schema", F.concat(F.lit(SCHEMA), "content_hash"))
     found = latest.withColumn("ref", ref).join(texts, "ref", "left")
@@ -140,12 +139,12 @@ def with_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
     return found.withColumns(filled).select(*LATEST.columns)
 
 
-def list_key(mention: SchemaMention) -> str:
-    """Return the value of `producer` in rows of `LATEST` about lists: the authority and the hash of the list."""
+def list_key(mention: SeenSchema) -> str:
+    """Return the value of `producer` in rows about lists: the authority of the list and its hash."""
     return f"{mention.authority} {mention.schema}"
 
 
-def mentions_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SchemaMention, str]]:
+def mentions_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SeenSchema, str]]:
     """Yield (dataset, mention, columns as JSON) for rows of `LATEST` about lists."""
     for row in rows:
-        yield Name(*row[2:5]), SchemaMention(*(*row[7:13], int(row[6][0]))), row[14]
+        yield Name(*row[2:5]), SeenSchema(*(*row[7:13], int(row[6][0]))), row[14]

@@ -1,4 +1,4 @@
-"""Derive runs. A run that needs the schemas of other runs is derived up to three times."""
+"""Derive runs. Runs that need the schemas of other runs are derived up to three times."""
 
 import json
 from collections.abc import Sequence
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.schema_history import SchemaMention
+from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Span
 from headwater.spark.delta.arrow_rows import map_rows
 from headwater.spark.delta.ranges import key_prefix
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
@@ -33,8 +33,8 @@ from headwater.spark.silver.texts import read_names
 class DerivedRuns:
     """Applies the rules to runs, with access to the stored runs and the newest facets.
 
-    facets: the newest facets, including the facets of the batch.
-    proofs: rows of `COMMIT_PROOFS`, or None if there are no proofs.
+    facets: the newest facets, including those of the batch.
+    proofs: rows of `COMMIT_PROOFS`; None if there are no proofs.
     """
 
     folder: TableFolder
@@ -45,12 +45,10 @@ class DerivedRuns:
     def derive(
         self, rows: DataFrame, contents: DataFrame, context: DerivationContext, *, has_nominal_times: bool
     ) -> tuple[DataFrame, Aggregates]:
-        """Apply the rules to runs. Return rows of `DERIVED` and aggregates over these rows.
+        """Apply the rules to runs. Return rows of `DERIVED` and aggregates over them.
 
-        If some run has a nominal time, this method also derives the runs that inherit the time (rule 6.1).
-
-        rows: the rows of the runs, in the columns `RUN_COLUMNS`. contents: rows of `CONTENT` for all references in
-        `rows`. has_nominal_times: silver contains a run with a nominal time.
+        If runs have nominal times, it also derives the runs that inherit them (rule 6.1).
+        has_nominal_times: silver contains a run with a nominal time.
         """
         derived, aggregates = self._derive_with_schemas(rows, contents, context)
         if not (has_nominal_times or aggregates["has_nominal_times"]):
@@ -65,10 +63,10 @@ class DerivedRuns:
     def _derive_with_schemas(
         self, rows: DataFrame, contents: DataFrame, context: DerivationContext, done: DataFrame | None = None
     ) -> tuple[DataFrame, Aggregates]:
-        """Apply the rules to runs. Derive runs again if they need schemas of datasets that other runs report.
+        """Apply the rules to runs. Derive runs again if they need the schemas of other runs.
 
-        The second derivation uses the newest lists of columns of these datasets. The third derivation uses all mentions
-        of their lists. done: rows of `DERIVED` to add to the result.
+        The second derivation uses the newest lists of these datasets, and the third one all mentions of their lists.
+        done: rows of `DERIVED` to add to the result.
         """
         derived, aggregates = self._derived(rows, contents, context, done)
         for more in (self._with_newest, self._with_histories):
@@ -118,15 +116,15 @@ class DerivedRuns:
             rows.select("parts"), SchemaHistory(context.naming, frozenset(datasets)), LATEST
         ).distinct()
         found = with_columns(self.folder.coalesce_if_small(used_dataset), self.stored.contents_in(rows)).collect()
-        histories: dict[Name, list[SchemaMention]] = {dataset: [] for dataset in datasets}
+        histories: dict[Name, list[SeenSchema]] = {dataset: [] for dataset in datasets}
         columns = {}
         for dataset, mention, text in mentions_of(found):
             histories[dataset].append(mention)
             columns[mention.schema] = read_columns(text)
-        ordered: dict[Name, Sequence[SchemaMention]] = {name: sorted(history) for name, history in histories.items()}
+        ordered: dict[Name, Sequence[SeenSchema]] = {name: sorted(history) for name, history in histories.items()}
         return replace(context, histories=ordered, columns={**context.columns, **columns})
 
 
 def names_in(texts_of_names: str) -> set[Name]:
-    """Return all names in the result of the aggregate `texts` over a column that contains lists of names as JSON."""
+    """Return the names in the result of the aggregate `texts` over lists of names."""
     return {Name(*name) for text in json.loads(texts_of_names) for name in read_names(text)}

@@ -1,4 +1,4 @@
-"""Rule 6.1 in silver: a run without a nominal time inherits the time of the nearest run above it, else of its root."""
+"""Rule 6.1 in silver: a run without a nominal time inherits it from the nearest run above it, else from its root."""
 
 import json
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ _RUN = ("run_key", "parent_run", "execution", "nominal_at")
 
 
 def runs_with_inherited_times(folder: TableFolder, derived: DataFrame) -> DataFrame | None:
-    """Return the runs to derive again because they inherit a nominal time or did before the batch, or None.
+    """Return (`run_key`, `above_us`) of the runs to derive again because they inherit a nominal time, or did before.
 
-    derived: the rows of `DERIVED` of a batch. The result has the columns `run_key` and `above_us` (the inherited time,
-    null if the run inherits none).
+    derived: rows of `DERIVED` of a batch. above_us: the inherited time; null if the run inherits none. Returns None if
+    there are no such runs.
     """
     return _InheritedTimes(folder, derived).changed_runs()
 
@@ -53,7 +53,7 @@ class _InheritedTimes:
         related = self._fresh.where("nominal_at IS NOT NULL OR parent_run IS NOT NULL")
         changed = related.exceptAll(before).unionByName(before.exceptAll(self._fresh)).select("run_key").distinct()
         frontier, aggregates = _frontier(changed, "run_key")
-        found, below = frontier, checkpoint(self._fresh.limit(0))  # a join of `below` with `_fresh` needs other columns
+        found, below = frontier, self._fresh.limit(0)
         while aggregates["count"]:
             parents = frontier.withColumnRenamed("run_key", "parent_run")
             roots = frontier.withColumnRenamed("run_key", "execution")
@@ -72,7 +72,7 @@ class _InheritedTimes:
         return below
 
     def _above(self, runs: DataFrame) -> DataFrame:
-        """Return (`run_key`, `above_us`) of the runs in `runs` that inherit a nominal time, with this time."""
+        """Return (`run_key`, `above_us`) of the runs that inherit a nominal time."""
         steps = checkpoint(runs.select("run_key", F.col("parent_run").alias("at")).where("at IS NOT NULL"))
         visited, found = steps, self._fresh.limit(0).selectExpr("run_key", "unix_micros(nominal_at) AS above_us")
         while True:
@@ -105,7 +105,7 @@ class _InheritedTimes:
         )
 
     def _runs(self, condition: str) -> DataFrame:
-        """Return the fresh runs of the batch, and the other stored runs that match an SQL condition."""
+        """Return the runs after the batch; condition: SQL that limits how many stored runs Spark reads."""
         stored = self._stored.where(condition).select(*_RUN)
         return self._folder.coalesce_if_small(stored.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
 

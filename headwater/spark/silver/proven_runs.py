@@ -1,4 +1,4 @@
-"""Rule 6.7 in silver: proofs that commits give about the writes of runs, including runs of earlier batches."""
+"""Rule 6.7 in silver: proofs that commits give about the writes of runs, also of runs of earlier batches."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.runs.commit_proofs import CommitProof
-from headwater.lineage.runs.jobs import is_uuid
+from headwater.lineage.runs.job_identity import is_uuid
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.state import State
 from headwater.spark.silver.stored_runs import StoredRuns
@@ -27,16 +27,13 @@ def store_proofs(folder: TableFolder, state: State, texts: str) -> Sequence[Comm
     """
     found = sorted({proof for text in json.loads(texts) for proof in _read_proofs(text)})
     if found:
-        rows = folder.rows(COMMIT_PROOFS, [(each.run_id, *each.dataset.parts, each.is_whole_rewrite) for each in found])
+        rows = folder.rows(COMMIT_PROOFS, [(each.run_id, *each.dataset.parts, each.is_whole) for each in found])
         state.put(COMMIT_PROOFS, rows)
     return found
 
 
 def proven_runs(folder: TableFolder, stored: StoredRuns, proofs: Sequence[CommitProof]) -> DataFrame | None:
-    """Return the keys (`run_key`) of the runs that the proofs are about, or None if there are no proofs.
-
-    Some of these runs may not have sent events yet.
-    """
+    """Return the keys (`run_key`) of runs with proofs; None without proofs. Some runs may not have sent events yet."""
     if not proofs:
         return None
     ids = {each.run_id for each in proofs}

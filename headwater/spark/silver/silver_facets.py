@@ -8,34 +8,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.events.facet_digests import is_deleted
-from headwater.events.stored_cells import shape_from_cells
+from headwater.events.stored_cells import shape_of
 from headwater.events.wire import NULL
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import event_order, order_text, order_text_at_index
-from headwater.lineage.runs.jobs import run_key
-from headwater.lineage.runs.sent_facets import (
-    RUN_INDEX,
-    decode_members,
-    facets_of_shape,
-    parse_stored_event,
-    sent_facets,
-)
+from headwater.lineage.runs.job_identity import run_key
+from headwater.lineage.runs.newest_first import order_of, order_text, placed
+from headwater.lineage.runs.sent_facets import RUN_PLACE, members, read_stored, sent_facets, told_by_shape
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint
 from headwater.spark.silver.bronze_reading import BODY_COLUMNS
 from headwater.spark.silver.content_texts import rows_by_key
 from headwater.spark.silver.event_shapes import CONTENT_ADDRESSED, Shapes
-from headwater.tables import FACETS, VALUES, Table, columns_without
+from headwater.tables import FACETS, VALUES, Table, without
 
-SENT = Table(
-    "sent_facets", {**columns_without(FACETS, "batch", "rules_hash"), "content_hash": "string", "in_body": "boolean"}
-)
-"""One row for each facet of a run, job or dataset in an event.
-
-`content_hash`: identifies the value in table `facets` of bronze. `in_body`: only the body of the event contains the
-value.
-"""
+SENT = Table("sent_facets", {**without(FACETS, "batch", "rules_hash"), "content_hash": "string", "in_body": "boolean"})
+"""`content_hash`: identifies the value in table `facets` of bronze. `in_body`: only the body contains the value."""
 
 KEY = ["entity", "namespace", "name", "facet"]
 _RUN_COLUMNS = [
@@ -61,10 +49,9 @@ def newest_facets(
     *,
     run_facets_in_body: bool,
 ) -> DataFrame:
-    """Return the newest value of each facet in these events. The value of a deleted facet is null.
+    """Return the newest value of each facet in these events, with null for a deleted facet.
 
-    parsed: the rows of `PARSED` for the events. run_facets_in_body: only bodies of events contain the facets of some
-    runs.
+    parsed: the rows of `PARSED` for the events; run_facets_in_body: only bodies contain the facets of some runs.
     """
     runs = map_rows(
         events.where("run_facets IS NOT NULL AND shape IS NOT NULL").select(*_RUN_COLUMNS), run_facets, SENT
@@ -81,7 +68,7 @@ def newest_facets(
 
 
 def newest_of(facets: DataFrame) -> DataFrame:
-    """Return the newest row for each facet of each run, job and dataset."""
+    """Return the newest row for each facet of each entity."""
     rest = [name for name in facets.columns if name not in KEY]
     return facets.groupBy(*KEY).agg(F.max_by(F.struct(*rest), "event_order").alias("newest")).select(*KEY, "newest.*")
 
@@ -89,7 +76,7 @@ def newest_of(facets: DataFrame) -> DataFrame:
 def _with_bodies(
     bronze: TableFolder, events: DataFrame, parsed: DataFrame, found: DataFrame, names: NameRules
 ) -> DataFrame:
-    """Add the facets that only bodies of events contain. Spark reads only the bodies of events with such facets."""
+    """Add the facets that only bodies contain. Spark reads only the bodies of their events."""
     needed = parsed.where("run_facets_in_body OR shape IS NULL").select("event_id")
     needed = needed.union(found.where("in_body").select(F.split("event_order", " ")[3])).distinct()
     bodies = events.join(bronze.coalesce_if_small(needed), "event_id", "left_semi").select(*BODY_COLUMNS)
@@ -102,9 +89,9 @@ def run_facets(rows: Iterator[Row]) -> Iterator[Row]:
     newest = _Newest()
     for event_id, received_us, kind, sent_us, run_id, namespace, name, text in rows:
         time_us = received_us if sent_us is None else sent_us
-        order = order_text_at_index(order_text(event_order(event_id, kind or "OTHER", time_us, received_us)), RUN_INDEX)
+        order = placed(order_text(order_of(event_id, kind or "OTHER", time_us, received_us)), RUN_PLACE)
         key = "run", "", run_key(run_id or "", Name(namespace or "", name or ""))
-        for facet, value in decode_members(Raw(text.encode())).items():
+        for facet, value in members(Raw(text.encode())).items():
             if value != NULL:
                 raw = bytes(value)
                 newest.add((*key, facet), (time_us, order, None if is_deleted(raw) else raw.decode(), None, False))
@@ -119,15 +106,15 @@ class ShapeFacets:
     names: NameRules
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Convert rows (row of `shapes`, kind, job namespace, job name, producer, order, time) to rows of `SENT`.
+        """Convert rows (shape, kind, job namespace, job name, producer, order, time) to rows of `SENT`.
 
-        order, time: values of the newest event with this shape, kind, job and producer.
+        The order and time are those of the newest event with this shape, kind, job and producer.
         """
         newest = _Newest()
         for shape_row, kind, namespace, name, producer, order, time_us in rows:
-            shape, job = shape_from_cells(tuple(shape_row.values())), Name(namespace, name)
+            shape, job = shape_of(tuple(shape_row.values())), Name(namespace, name)
             canonical = self.names.in_event(producer, namespace if kind != "DATASET" else "")
-            for entity, of, text, facet in facets_of_shape(kind, job, order, shape, canonical, jobs=self.names.job):
+            for entity, of, text, facet in told_by_shape(kind, job, order, shape, canonical, jobs=self.names.job):
                 in_body = facet.content_hash is None and not facet.deleted
                 value = None, None if facet.deleted else facet.content_hash, in_body
                 newest.add((entity, *of.parts, facet.name), (time_us, text, *value))
@@ -145,9 +132,7 @@ class BodyFacets:
         """Convert the rows of one partition, in the columns `BODY_COLUMNS`, to rows of `SENT`."""
         newest = _Newest()
         for event_id, received_us, body in rows:
-            for sent in sent_facets(
-                event_id, received_us, parse_stored_event(body), self.names.in_event, self.names.job
-            ):
+            for sent in sent_facets(event_id, received_us, read_stored(body), self.names.in_event, self.names.job):
                 value = None if sent.is_deleted else bytes(sent.value).decode()
                 key = sent.entity, *sent.name.parts, sent.facet
                 newest.add(key, (sent.time_us, sent.order, value, None, False))

@@ -1,7 +1,6 @@
 """Learn the meaning of names from a batch: symlinks, drops, renames, and writes to names with a drop or rename.
 
-There are few of them in comparison with events. Therefore, the driver has all of them in memory, and Spark sends them
-to every task.
+These are few in comparison with events, so the driver has them in memory and Spark sends them to every task.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -10,9 +9,10 @@ from typing import Any
 from pyspark.sql import Row as SqlRow
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Change, Span
-from headwater.lineage.names.name_resolution import NameResolver, TimedLocation, event_bindings
+from headwater.lineage.names.moved_names import LocationAt
+from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.spark.silver.dataset_changes import BINDING, CHANGES, DROP, KEYS, NAME_CHANGES, WRITE, name_changes
 from headwater.spark.silver.stored_runs import StoredRuns
@@ -25,9 +25,9 @@ _SIDES = ["namespace", "name", "to_namespace", "to_name"]
 
 
 class BatchNaming:
-    """The meaning of names (`naming`), first before a batch and then with the changes of the batch.
+    """The meaning of names (`naming`), before a batch and with its changes.
 
-    `SilverBatch` uses this class to implement `lineage.runs.derivation.ChangedBatch`.
+    `SilverBatch` uses it to implement `changed_runs.ChangedRuns`.
     """
 
     def __init__(self, known: Iterable[SqlRow]):
@@ -36,19 +36,19 @@ class BatchNaming:
         self._known = _by_alias(row for row in rows if row[0] == BINDING)
         self._before = _by_run(row for row in rows if row[0] != BINDING)
         self._after = dict(self._before)
-        self._links: Sequence[tuple[Name, TimedLocation]] = ()
-        self.naming = NameResolver()
+        self._links: Sequence[tuple[Name, LocationAt]] = ()
+        self.naming = Naming()
         self.naming.bind((alias, at_us) for alias, locations in self._known.items() for at_us in locations)
         for run_key, changes in _changes(self._before):
             self.naming.set_changes(run_key, changes)
         for run_key, writes in _writes(self._before):
             self.naming.set_writes(run_key, writes)
 
-    def links(self, stored: StoredRuns) -> Sequence[tuple[Name, TimedLocation]]:
-        """Return the symlinks that `naming` must learn from the batch, as (name, (time in us, location)).
+    def links(self, stored: StoredRuns) -> Sequence[tuple[Name, LocationAt]]:
+        """Return the symlinks that `naming` has to learn, as (name, (time, location)).
 
-        If all symlinks of a name have the same location, the earliest time is enough. If a name has several locations,
-        all times are returned, because a late event may have a time between two of them.
+        If a name has one location, its earliest time in the batch is enough. If it has several, every time is needed,
+        because a late event may come between two of them.
         """
         link_rows = stored.parsed.select(F.explode("bindings").alias("link")).select("link.*")
         found = _by_alias((BINDING, *row) for row in link_rows.groupBy(*_SIDES).agg(F.min("time_us")).collect())
@@ -65,12 +65,12 @@ class BatchNaming:
         if newly_ambiguous:
             rows = stored.facts_of(stored.users(map(Span, newly_ambiguous))).select("parts").collect()
             facts = (fact for row in rows for fact in read_facts(row.parts))
-            fresh |= {link for fact in facts for link in event_bindings(fact) if link[0] in newly_ambiguous}
+            fresh |= {link for fact in facts for link in links_of(fact) if link[0] in newly_ambiguous}
         self._links = sorted(fresh)
         return self._links
 
     def changes(self, stored: StoredRuns, *, has_changes: bool) -> Iterator[tuple[str, Sequence[Change]]]:
-        """Yield (run key, drops and renames) for all known runs. has_changes: the batch reports DROP or RENAME."""
+        """Yield the drops and renames of all known runs; `has_changes`: the batch reports DROP or RENAME."""
         if has_changes or self._before:
             keys = stored.parsed.where("changes").select("run_key")
             if self._before:
@@ -84,8 +84,7 @@ class BatchNaming:
     def writes(self, stored: StoredRuns, moved: Set[Span]) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         """Yield (run key, writes) for all known runs that write to names with a drop or rename.
 
-        A write is a pair of time (us) and name. This method first adds the runs of the batch, and the stored runs that
-        use a name in `moved`.
+        It first adds the runs of the batch, and the stored runs that use a name in `moved`.
         """
         generations, found = self.naming.generations, set[str]()
         names = {*self.naming.bindings, *generations.touched(), *generations.renamed}
@@ -108,25 +107,24 @@ class BatchNaming:
         return [*links, *((*row, False) for row in after - before), *((*row, True) for row in before - after)]
 
     def _is_kept(self, row: Row) -> bool:
-        """Return whether to store a row of `NAME_CHANGES`. Writes matter only for names with a drop or rename."""
+        """Return whether to store a row. Rows about writes matter only for names with a drop or rename."""
         name = Name(row[1], row[2])
         if row[0] == WRITE:
-            return self.naming.generations.has_changes(self.naming.bound(name, row[5]))
+            return self.naming.generations.touches(self.naming.bound(name, row[5]))
         return row[0] in CHANGES or row[7] is not None or self._is_touched(name)
 
     def _is_touched(self, name: Name) -> bool:
         """Return whether a run dropped or renamed a dataset under this name or at one of its locations."""
         locations = (location for _, location in self.naming.bindings.get(name, ()))
-        return any(map(self.naming.generations.has_changes, (name, *locations)))
+        return any(map(self.naming.generations.touches, (name, *locations)))
 
 
 def new_links(
-    found: Mapping[Name, Sequence[TimedLocation]], ambiguous: Set[Name], known: Mapping[Name, Sequence[TimedLocation]]
-) -> set[tuple[Name, TimedLocation]]:
-    """Return the symlinks of names that are not yet known and have only one location, as (name, (time, location)).
+    found: Mapping[Name, Sequence[LocationAt]], ambiguous: Set[Name], known: Mapping[Name, Sequence[LocationAt]]
+) -> set[tuple[Name, LocationAt]]:
+    """Return the links of names that are new and have one location; ambiguous: the names with several locations.
 
-    found: the symlinks of the batch by name. ambiguous: names with several locations. known: the known symlinks by
-    name. The function compares sets of names, because an event may contain thousands of known symlinks.
+    It compares sets of names, because an event may have thousands of links that are all known.
     """
     new = found.keys() - ambiguous - known.keys()
     return {(name, at) for name in new for at in found[name]}
@@ -147,8 +145,8 @@ def _writes(by_run: ByRun) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         yield run_key, [(row[5], Name(row[1], row[2])) for row in rows if row[0] == WRITE]
 
 
-def _by_alias(rows: Iterable[Row]) -> dict[Name, list[TimedLocation]]:
-    found: dict[Name, list[TimedLocation]] = {}
+def _by_alias(rows: Iterable[Row]) -> dict[Name, list[LocationAt]]:
+    found: dict[Name, list[LocationAt]] = {}
     for row in rows:
         found.setdefault(Name(row[1], row[2]), []).append((row[5], Name(row[3], row[4])))
     return found
@@ -162,10 +160,7 @@ def _by_run(rows: Iterable[Row]) -> ByRun:
 
 
 def _name_changes(stored: StoredRuns, run_keys: Set[str]) -> ByRun:
-    """Return the rows of `NAME_CHANGES` by run key, derived from the stored facts and the batch's facts of these runs.
-
-    A run without changes has an empty list.
-    """
+    """Return the rows of `NAME_CHANGES` by run, from the stored facts of these runs and those of the batch."""
     if not run_keys:  # do not scan table `runs` without need
         return {}
     rows = map_groups(stored.facts_of(stored.run_key_rows(run_keys)), "run_key", name_changes, NAME_CHANGES)

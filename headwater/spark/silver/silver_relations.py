@@ -1,7 +1,7 @@
 """Rule 4.7: find the reports of related runs that may explain opaque inputs, and store them with open candidates.
 
-A batch updates the reports of a candidate when the candidate becomes open, and when a run arrives that may explain it.
-Therefore, gold does not have to read earlier runs.
+A batch updates a candidate when the candidate opens, and when a run arrives that may explain it. So gold does not have
+to read earlier runs.
 """
 
 import json
@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.candidates import INFERRED_LINEAGE
-from headwater.lineage.edges.edge_sets import reported_datasets
+from headwater.lineage.edges.current_candidates import INFERRED
+from headwater.lineage.runs.related_runs import reported
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.ranges import key_prefix, ranges
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
@@ -27,14 +27,14 @@ _UNEXPLAINED = f"part = '{OPEN}' AND asks IS NOT NULL AND NOT gone"
 
 
 class SilverRelations:
-    """Finds the reports that may explain the candidates of one batch or stored open candidates."""
+    """Finds the reports that may explain the candidates of one batch, and stored open candidates."""
 
     def __init__(
         self, folder: TableFolder, before: DataFrame, derived: DataFrame, counted: DataFrame, *, has_unexplained: bool
     ):
-        """before: the open candidates before the batch. derived: rows of `DERIVED`. counted: rows of `COUNTED`.
+        """before: the open candidates before the batch; derived: rows of `DERIVED`; counted: rows of `COUNTED`.
 
-        has_unexplained: before the batch, there were open candidates that other runs may explain.
+        has_unexplained: other runs may explain some open candidates.
         """
         self._folder = folder
         self._fresh = derived.select("run_key", "parent_run")
@@ -54,10 +54,9 @@ class SilverRelations:
         )
 
     def explained(self) -> tuple[DataFrame, Mapping[str, Any]]:
-        """Return rows of `COUNTED` in which `kin` is set, and aggregates over the changed candidates.
+        """Return rows of `COUNTED` with `kin`, and aggregates over them.
 
-        The rows include the changed candidates of the batch, and open candidates of other runs that runs of the batch
-        may explain.
+        The rows are those of the batch, and the open candidates of other runs that the batch may explain.
         """
         counted = self._counted
         if not (self._aggregates["has_unexplained"] or self._has_unexplained):
@@ -109,7 +108,7 @@ class SilverRelations:
         return found
 
     def _below(self, roots: DataFrame) -> DataFrame:
-        """Return (`root`, `run_key`) for all runs below each root. roots: the keys of the roots (`run_key`)."""
+        """Return (`root`, `run_key`) for all runs below each root; roots: their keys (`run_key`)."""
         frontier, aggregates = _frontier(roots.select(F.col("run_key").alias("root"), "run_key").distinct(), "run_key")
         found = frontier
         while aggregates["count"]:
@@ -121,9 +120,9 @@ class SilverRelations:
         return found.where("root <> run_key")
 
     def _related_runs(self, keys: DataFrame, aggregates: Mapping[str, Any], by: str) -> DataFrame:
-        """Return (`run_key`, `parent_run`) of the runs with a value in the column `by` that occurs in `keys`.
+        """Return (`run_key`, `parent_run`) of the runs whose column `by` is among the keys.
 
-        aggregates: contains the prefixes of the keys (`prefixes`).
+        aggregates: contain the prefixes of the keys.
         """
         near = self._runs.where(ranges(by, json.loads(aggregates["prefixes"]))).select("run_key", "parent_run")
         known = self._folder.coalesce_if_small(near.join(self._fresh, "run_key", "left_anti").unionByName(self._fresh))
@@ -143,10 +142,7 @@ class SilverRelations:
         return map_groups(found.distinct(), "run_or_execution", _explanation, _EXPLANATIONS, small=self._folder.small)
 
     def _contents(self, by: str, wanted: DataFrame) -> DataFrame:
-        """Return (`run_or_execution`, `content`) of candidates with column lineage.
-
-        by: `run_key` or `execution`. wanted: rows (`run_or_execution`, `by`) that select candidates by this column.
-        """
+        """Return (`run_or_execution`, `content`) of candidates with column lineage whose `by` is among the keys."""
         wanted, aggregates = _frontier(wanted, by)
         columns = [*_CANDIDATE_KEY, by, "weight", "content"]
         near = self._closed.where(ranges(by, json.loads(aggregates["prefixes"]))).select(*dict.fromkeys(columns))
@@ -157,7 +153,7 @@ class SilverRelations:
         every = stored.unionByName(self._counted.where("NOT gone").select(*stored.columns))
         return (
             self._folder.coalesce_if_small(every)
-            .where(F.col("weight") >= INFERRED_LINEAGE)
+            .where(F.col("weight") >= INFERRED)
             .join(wanted, by)
             .select("run_or_execution", "content")
         )
@@ -176,9 +172,9 @@ def _parents(runs: DataFrame) -> DataFrame:
 
 
 def _explanation(rows: Sequence[Row]) -> Iterator[Row]:
-    """Convert the rows (`run_or_execution`, `content`) of one run or execution to one row of `_EXPLANATIONS`.
+    """Convert the rows (run_or_execution, content) of one run or execution to its row of `_EXPLANATIONS`.
 
-    `kin` contains the datasets that all these contents report.
+    `kin` contains the joined reports.
     """
-    found = reported_datasets(read_output_lineage(content) for _, content in rows)
+    found = reported(read_output_lineage(content) for _, content in rows)
     yield rows[0][0], text_of([sorted(names) for names in found])

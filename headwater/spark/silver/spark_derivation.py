@@ -9,12 +9,12 @@ from msgspec.structs import asdict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.candidates import Candidate, JobOutput
-from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import MAX_TIME_US
-from headwater.lineage.names.name_resolution import MentionSource, symlink_bindings
-from headwater.lineage.rules.applied_rules import ReportedWrite, decide_write_kind
+from headwater.lineage.names.names_in_time import Speaker, bindings_of
+from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.commit_proofs import CommitProofs
 from headwater.lineage.runs.merged_run import Run
@@ -25,14 +25,14 @@ from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_o
 from headwater.spark.silver.content_texts import TextContents, joined_refs, lineage_of, refs_in
 from headwater.spark.silver.derivation_context import DerivationContext
 from headwater.spark.silver.texts import digest_of, proofs_of, read_candidate_digests, read_facts, text_of
-from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, columns_without
+from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
-_USE = StructOf(columns_without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
+_USE = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
 
 DERIVED = Table(
     "derived",
     {
-        **columns_without(RUNS, "batch", "rules_hash"),
+        **without(RUNS, "batch", "rules_hash"),
         "datasets": ListOf(_USE),
         "changes": ListOf(CANDIDATE),
         "missing": "string",
@@ -45,16 +45,16 @@ DERIVED = Table(
 
 `datasets`: the names that the run uses. `changes`: candidates that are new, changed or `gone`.
 `missing`: a list (JSON) of datasets whose schemas in other runs the derivation needs, or null.
-`schema_sources`: a list (JSON) of all datasets with schemas that the derivation takes from other runs, or null.
+`schema_sources`: a list (JSON) of all datasets whose schemas it takes from other runs, or null.
 `stored`: table `runs` contained the run before the batch.
 `spellings`: columns of datasets as the lineage of the run spells them, each once per task.
 """
 
 RUN_COLUMNS = ("run_key", "parts", "contents", "said")
-"""The columns from which a run is derived. The rows of its new events and its stored row in `runs` have them."""
+"""The columns that a run is derived from, in the rows of its new events and in its row of table `runs`."""
 
 CandidateDigest = tuple[str, str, str]
-"""(`output_key`, execution, hash of the row) of a candidate. A batch compares it to find out what has changed."""
+"""(key of the output, execution, hash of the row) of a candidate. It shows whether the candidate has changed."""
 
 CandidatesByKey = Mapping[str, tuple[CandidateRow, CandidateDigest]]
 """The candidates of a run, by `group_key`."""
@@ -64,11 +64,11 @@ _BUCKETS = 16
 
 
 def derive(rows: DataFrame, contents: DataFrame, context: DerivationContext, *, small: bool) -> DataFrame:
-    """Derive runs. Returns rows of `DERIVED`.
+    """Derive runs; return rows of `DERIVED`.
 
-    rows: the events and stored rows of runs in the columns `RUN_COLUMNS`. There are two optional columns: `above_us`
-    (the nominal time that the run inherits) and `proofs` (rows of `COMMIT_PROOFS` about the run, as JSON).
-    contents: rows of `CONTENT` for all references in `rows`. small: use only one task.
+    rows: in the columns `RUN_COLUMNS`, with two optional columns: `above_us`, the nominal time that the run inherits,
+    and `proofs`, the proofs that commits give about the run.
+    contents: rows of `CONTENT` for all references in these rows.
     """
     if "above_us" not in rows.columns:
         rows = rows.withColumn("above_us", F.lit(None).cast("long"))
@@ -103,7 +103,7 @@ class Derive:
 
 
 class _Task:
-    """Derives runs, bucket by bucket. Caches results for recurring runs."""
+    """Derives runs, bucket by bucket. It caches results for recurring runs."""
 
     def __init__(self, context: DerivationContext):
         self._context = context
@@ -160,29 +160,28 @@ class _Task:
         """Return a candidate with the kind of write that user rules declare or commits prove."""
         output, is_whole = job_output.output, None
         if proofs and output is not None:
-            is_whole = proofs.is_whole_rewrite(run.key, self._context.naming.names_of(output.plain))
-        write = ReportedWrite(run.producer, run.key, candidate.write_kind, is_whole)
-        kind = decide_write_kind(self._context.rules, job_output, write)
-        return candidate if kind == candidate.write_kind else candidate._replace(write_kind=kind)
+            is_whole = proofs.is_whole(run.key, self._context.naming.names_of(output.plain))
+        write = ReportedWrite(run.producer, run.key, candidate.rewrites, is_whole)
+        kind = decided_kind(self._context.rules, job_output, write)
+        return candidate if kind == candidate.rewrites else candidate._replace(rewrites=kind)
 
     def _spellings(self, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
         for fact in facts:
-            for name, column in self._runs.run_cache.content_traits(fact).spellings - self._sent_spellings:
+            for name, column in self._runs.shapes.traits(fact).spellings - self._sent_spellings:
                 self._sent_spellings.add((name, column))
                 yield {"dataset_namespace": name.namespace, "dataset_name": name.name, "column": column}
 
     def _uses(self, run: Run, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
-        """Yield the rows of `run_datasets` for a run: each name as sent, with the dataset that it means.
+        """Yield each name that the run uses, as sent, with its dataset and the times of the run's first and last event.
 
-        The times are those of the run's first and last event. A declaration (a job or dataset event) uses its names at
-        all times.
+        A declaration uses its names at all times.
         """
         found: dict[tuple[str, Name], Name] = {}
-        who = run.mention_source
+        who = run.speaker
         for fact in facts:
             for role, name, lifecycle in _used(fact, self._in_facet):
                 found[role, name] = self._resolve(who, role, name, fact.time_us, lifecycle)
-        times = (run.started_us, run.last_us) if run.kind == "RUN" else (-MAX_TIME_US, MAX_TIME_US)
+        times = (run.started_us, run.last_us) if run.kind == "RUN" else (-EVER_US, EVER_US)
         for (role, name), dataset in found.items():
             yield dict(zip(_USE.fields, (role, *name.parts, *dataset, *times), strict=True))
 
@@ -193,10 +192,10 @@ class _Task:
             lines = self._contents.lineage(content_hash)
             every = (each for line in lines for each in (("source", line.source), ("target", line.target)))
             names = tuple(dict.fromkeys((role, name) for role, name in every if name))
-            found = self._names.put(content_hash, names, len(names))
+            found = self._names.keep(content_hash, names, len(names))
         return found
 
-    def _resolve(self, who: MentionSource, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
+    def _resolve(self, who: Speaker, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
         naming = self._context.naming
         if role in ("input", "source"):
             return naming.input(who, name, time_us)
@@ -227,13 +226,13 @@ def _used(
     fact: RunFacts, in_facet: Callable[[str], Sequence[tuple[str, Name]]]
 ) -> Iterator[tuple[str, Name, str | None]]:
     """Yield (role, name, lifecycle change) for each name in an event."""
-    forms = dict(fact.content.name_forms)
+    forms = dict(fact.content.forms)
     for role, uses in (("input", fact.inputs), ("output", fact.outputs)):
         for use in uses:
             yield role, use.name, use.lifecycle
-            if use.previous_name:
-                yield "previous", use.previous_name, None
-            for alias, _ in symlink_bindings(use):
+            if use.previous:
+                yield "previous", use.previous, None
+            for alias, _ in bindings_of(use):
                 yield "symlink", alias, None
     for content_hash in lineage_of(fact):
         for role, name in in_facet(content_hash):

@@ -1,4 +1,4 @@
-"""Encode the values that the rules use as JSON, to store them in text columns, and decode this JSON."""
+"""Encode values of the rules as JSON for flat columns, and decode them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from headwater.events.facet_digests import Memo
-from headwater.lineage.edges.edge_sets import ReportedDatasets
-from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.edge_sets import Reported
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.commit_proofs import CommitProof, CommitProofs
 from headwater.lineage.runs.run_facts import RunFacts
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class CachedDecoder(Generic[T]):
-    """Decodes JSON to one type. Caches the decoded values, because the same texts recur."""
+    """Decodes JSON to one type. It caches the values, because texts recur."""
 
     def __init__(self, kind: type[T]):
         self._decoder = msgspec.json.Decoder(kind)
         self._memo: Memo[T] = Memo()
 
     def __call__(self, text: str) -> T:
-        """Return the value of a JSON text. Callers share the value and must not change it."""
+        """Return the value of a text. Callers share it and must not change it."""
         raw = text.encode()
         return self._memo.get(raw) or self._memo.put(raw, self._decoder.decode(raw))
 
@@ -39,12 +39,12 @@ def facts_text(facts: Iterable[RunFacts]) -> str:
 
 
 def read_facts(text: str) -> list[RunFacts]:
-    """Decode the JSON of `facts_text`."""
+    """Decode facts."""
     return _facts.decode(text)
 
 
 def text_of(value: object) -> str:
-    """Encode a value as JSON."""
+    """Encode a value of the rules as JSON."""
     return _encoder.encode(value).decode()
 
 
@@ -60,7 +60,7 @@ def digest_of(value: object) -> str:
 
 read_candidate_digests = CachedDecoder(list[tuple[str, str, str, str]])
 read_names = CachedDecoder(list[Name])
-read_reported = CachedDecoder(ReportedDatasets)
+read_reported = CachedDecoder(Reported)
 read_output_lineage = CachedDecoder(OutputLineage)
 
 
@@ -77,7 +77,7 @@ _read_proofs = CachedDecoder(list[_ProofRow])
 
 
 def proofs_of(rows: str | None) -> CommitProofs:
-    """Decode rows of `COMMIT_PROOFS` from JSON. None means that there are no rows."""
+    """Decode rows of `COMMIT_PROOFS` from JSON; None means no rows."""
     return CommitProofs(
         CommitProof(row.run_id, Name(row.dataset_namespace, row.dataset_name), row.is_whole)
         for row in (_read_proofs(rows) if rows else ())

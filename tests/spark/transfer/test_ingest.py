@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.events.transport_losses import FACET
 from headwater.intake.event_log import RecordKind
-from headwater.spark.file_ingest.append_only_sources import BATCH_RECORDS
-from headwater.spark.file_ingest.file_plans import PART_BYTES
-from headwater.spark.file_ingest.hadoop_files import HadoopFiles
-from headwater.spark.file_ingest.ingest_job import ingest
-from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
+from headwater.spark.landing.file_plans import PART_BYTES
+from headwater.spark.landing.hadoop_files import HadoopFiles
+from headwater.spark.landing.landed_streams import BATCH_RECORDS
+from headwater.spark.landing.landing_job import ingest
+from headwater.spark.landing.landing_kinds import Landing, ingest_source
 from headwater.spark.one_pass import hold_lake_lock
 from tests.support.data.capture_files import captured
 from tests.support.data.parsing import World, event
@@ -52,7 +52,7 @@ class Lake:
         self.files.mkdir()
         self.world = World(folder / "data")
         self.world.append(event("in the log"), event("in both"))
-        self.world.parser().commit_next()
+        self.world.parser().step()
         self.uri = str(self.world.folder / "lake")
 
     def take(self, place: object = None, name: str = "lines", **more: Any) -> dict[str, Any]:
@@ -310,9 +310,7 @@ def test_a_thousand_files_are_taken_once(lake: Lake) -> None:
 
 
 def plugin_rows(*posted: tuple[str, str, str, bytes]) -> list[tuple[Any, ...]]:
-    """Return rows of the plugin's table (docs/how-to/data-engineer/offline-ingestion.md): each an id, a method, a
-    path and a body.
-    """
+    """Return rows of the plugin's table (docs/doors.md): each an id, a method, a path and a body."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
     return [
         (id_, "app-1", "nightly", "driver", method, path, [("user-agent", "test")], now, body, now.date())

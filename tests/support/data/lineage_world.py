@@ -6,25 +6,25 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headwater.common.errors import NotKnown
-from headwater.lineage.edges.candidates import JobOutput
-from headwater.lineage.edges.facet_contents import FacetContents, FacetContentsInMemory
-from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver
+from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.tags import has_tag
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.lineage.snapshots.snapshot import Window
-from headwater.lineage.traversal.clear_rows import Writes
-from headwater.lineage.traversal.column_verdicts import ColumnVerdict
-from headwater.lineage.traversal.frontier import Hit
-from headwater.lineage.traversal.impact import Mode, walk
-from headwater.lineage.traversal.masking_surface import MaskingSurface, surface_with_rows
+from headwater.lineage.time.snapshot import Window
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.lineage.walks.column_verdicts import ColumnVerdict
+from headwater.lineage.walks.exposed_until import Writes
+from headwater.lineage.walks.masking_surface import MaskingSurface, surface_with_rows
+from headwater.lineage.walks.walk import Mode, walk
+from headwater.lineage.walks.wave import Hit
 from headwater.questions.surface import find_surface
 from headwater.questions.unused import dataset_verdicts
 from tests.reference.nesting import ColumnEdge
@@ -36,11 +36,11 @@ Json = dict[str, Any]
 RULES = UserRules()
 
 
-def read_facts(delivered: Iterable[Delivered]) -> tuple[list[RunFacts], FacetContents]:
+def read_facts(delivered: Iterable[Delivered]) -> tuple[list[RunFacts], Contents]:
     """Read events as from bronze, with the shipped rules for names."""
-    contents = FacetContentsInMemory()
+    contents = ContentsInMemory()
     reader = FactsReader(default_rules().canonical, contents)
-    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in delivered]
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in delivered]
     return facts, contents
 
 
@@ -69,10 +69,10 @@ class LineageWorld:
             if (as_of_us is None or fact.time_us <= as_of_us)
             and (known_at_us is None or fact.received_us <= known_at_us)
         ]
-        self.scene = FactSnapshot(self.parts, contents, rules=rules)
+        self.scene = SnapshotOfFacts(self.parts, contents, rules=rules)
         self.graph, self.counted = self.scene.graph, self.scene.counted()
         if window_us is not None:
-            self.counted = self.scene.counted_with_earlier(Window(window_us, as_of_us))
+            self.counted = self.scene.counted_since(Window(window_us, as_of_us))
 
     # Answers with full names, comparable with those of the reference
 
@@ -84,12 +84,12 @@ class LineageWorld:
                 edge.column,
                 *output,
                 target,
-                "DIRECT" if edge.transformation.is_direct else "INDIRECT",
-                edge.transformation.is_masked,
+                "DIRECT" if edge.transformation.direct else "INDIRECT",
+                edge.transformation.masked,
             )
             for _, lineage, output in self._lineage()
             for edge in lineage.edges
-            for target in ([edge.target] if edge.target is not None else lineage.dataset_wide_targets)
+            for target in ([edge.target] if edge.target is not None else lineage.columns)
         }
 
     @property
@@ -99,9 +99,9 @@ class LineageWorld:
             (lineage, lineage.output) for number, (_, lineage) in self.graph.sets.items() if self.counted.says(number)
         )
         for lineage, output in words:
-            for source in lineage.source_datasets if output is not None else ():
+            for source in lineage.tables if output is not None else ():
                 assert output is not None
-                opaque[source, output] = opaque.get((source, output), True) and not lineage.has_column_lineage
+                opaque[source, output] = opaque.get((source, output), True) and not lineage.carries
         return {(*source, *output, alone) for (source, output), alone in opaque.items()}
 
     @property
@@ -135,7 +135,7 @@ class LineageWorld:
         """Return where a question about a column begins, and what is nested in it."""
         numbers = self.counted.lifetimes.starts(Name(*column[:2]))
         assert numbers, f"{column} is not in the graph, which has {self.graph.names}"
-        return self.counted.nesting.add_nested_columns({self._node_in(number, column[2] or "") for number in numbers})
+        return self.counted.nesting.whole({self._node_in(number, column[2] or "") for number in numbers})
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
         """Return the masking surface behind columns; a column None means a dataset of unknown columns."""
@@ -201,7 +201,7 @@ class LineageWorld:
 
     @property
     def dropped(self) -> set[str]:
-        return {short(name) for name in self.scene.naming.generations.touched() if not self.scene.exists(name)}
+        return {short(name) for name in self.scene.naming.generations.touched() if not self.scene.stands(name)}
 
     @property
     def rows_confirmed(self) -> dict[str, bool]:
@@ -299,7 +299,7 @@ class LineageWorld:
                 yield job_output, lineage, lineage.output
 
     def _node_in(self, number: int, column: str) -> int:
-        return self.graph.get_or_add_node(number, self.scene.columns(self.graph.names[number]).key(column))
+        return self.graph.node_for(number, self.scene.columns(self.graph.names[number]).key(column))
 
     def _column(self, node: int) -> Column:
         dataset, key = self.graph.columns[node]
@@ -329,10 +329,10 @@ def as_recorded(events: Iterable[Json]) -> list[Delivered]:
     return [Delivered(event, Delivered(event, 0, "").time_us, event_id(event)) for event in events]
 
 
-def in_batches(batches: Iterable[list[RunFacts]], contents: FacetContents) -> tuple[Derivation, MemoryStore]:
+def in_batches(batches: Iterable[list[RunFacts]], contents: Contents) -> tuple[Derivation, MemoryStore]:
     """Derive batch by batch, as the index does."""
     store = MemoryStore()
-    derivation = Derivation(store, contents, NameResolver())
+    derivation = Derivation(store, contents, Naming())
     for batch in batches:
-        derivation.add_facts(batch)
+        derivation.add(batch)
     return derivation, store

@@ -2,7 +2,7 @@
 import { useAddress } from './hooks';
 
 export interface Who {
-  /** The name for display. It is not unique; `issuer` and `subject` identify a person or program. */
+  /** For display only; `issuer` and `subject` identify a person or program. */
   name: string;
   roles: string[];
   person: boolean;
@@ -14,12 +14,10 @@ export interface Who {
 }
 
 export interface Me {
-  /** The current user, null if the key is missing, wrong or expired. */
+  /** Null if the key is missing, wrong or expired. */
   who: Who | null;
-  /** Whether users can sign in at the server. */
+  /** Whether the server has sign-in. */
   signIn: boolean;
-  /** Text above every page, from the setting `notice`. */
-  notice: string | null;
 }
 
 export const useMe = () => useAddress<Me>('/auth/me');

@@ -17,7 +17,7 @@ export interface Rectangle extends Titled {
   strokeWidth?: number;
 }
 
-/** A line or shape. d: its SVG path data. */
+/** d: SVG path data. */
 export interface Path extends Titled {
   kind: 'path';
   d: string;
@@ -26,7 +26,7 @@ export interface Path extends Titled {
   dash?: string;
 }
 
-/** A text. y: position of its base line. */
+/** y: the base line. */
 export interface Words extends Titled {
   kind: 'words';
   x: number;

@@ -1,4 +1,4 @@
-"""Find the references in DAX expressions: columns and measures in brackets, and whole tables by name. No I/O."""
+"""References in DAX expressions: columns and measures in brackets, and whole tables by name. No I/O."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,10 +8,9 @@ from headwater.governance.declarations.powerbi.model import ModelTable
 
 
 class DaxReference(NamedTuple):
-    """A reference to a column or measure, or to a whole table if `name` is None.
+    """A name in brackets with its table, if given, or a whole table if name is None.
 
-    table: None if the expression does not name a table. is_counted: whether the expression only uses the number of the
-    column's values or distinct values.
+    is_counted: the expression only uses the number of its values or distinct values.
     """
 
     table: str | None
@@ -20,7 +19,7 @@ class DaxReference(NamedTuple):
 
 
 class UsedColumn(NamedTuple):
-    """A column of a table of the model, or all its columns if `name` is None."""
+    """A column of a model's table; name None: all columns."""
 
     table: str
     name: str | None
@@ -39,23 +38,23 @@ _COUNTS = {"count", "counta", "countblank", "distinctcount", "distinctcountnobla
 """Functions that count the values of a column."""
 
 _LISTS_VALUES = {"values", "distinct"}
-"""Functions that return the distinct values of a column as rows."""
+"""Functions whose rows are the distinct values of a column."""
 
 _COUNTS_ROWS = {"countrows", "isempty"}
-"""Functions that take a table and do not use any of its columns."""
+"""Functions of a table that use none of its columns."""
 
 
 def dax_references(expression: str) -> Iterator[DaxReference]:
-    """Yield the references of an expression in linear time; invalid DAX yields all that looks like a reference."""
+    """Yield the references of an expression in linear time. Invalid DAX yields whatever looks like a reference."""
     before: list[tuple[str, str]] = []
     tokens = [*_tokens(expression)]
     for (kind, text), (_, behind) in zip(tokens, [*tokens[1:], ("", "")], strict=True):
         if kind == "bracket":
-            table = _table_name(*before[-1]) if before else None
+            table = _table(*before[-1]) if before else None
             if table is not None:
                 before.pop()
-            is_counted = behind == ")" and _is_only_counted(before)
-            yield from _whole_tables(before)
+            is_counted = behind == ")" and _counts(before)
+            yield from _flushed(before)
             yield DaxReference(table, text[1:].removesuffix("]").replace("]]", "]"), is_counted)
         elif kind in ("quoted", "word") or text == "(":
             if text == "(" and before and before[-1][0] == "word":
@@ -63,8 +62,8 @@ def dax_references(expression: str) -> Iterator[DaxReference]:
             elif text != "(":
                 before.append((kind, text))
         elif kind == "other":
-            yield from _whole_tables(before)
-    yield from _whole_tables(before)
+            yield from _flushed(before)
+    yield from _flushed(before)
 
 
 def _tokens(expression: str) -> Iterator[tuple[str, str]]:
@@ -73,23 +72,23 @@ def _tokens(expression: str) -> Iterator[tuple[str, str]]:
             yield found.lastgroup or "other", found[0]
 
 
-def _is_only_counted(before: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the function calls before a column only count values, such as `COUNT(` or `COUNTROWS(VALUES(`."""
+def _counts(before: Sequence[tuple[str, str]]) -> bool:
+    """Return whether the calls before a column only count its values: `COUNT(`, `COUNTROWS(VALUES(`."""
     calls = [text.casefold() if kind == "call" else "" for kind, text in before[-2:]]
     is_listed = len(calls) == 2 and calls[0] == "countrows" and calls[1] in _LISTS_VALUES
     return is_listed or (bool(calls) and calls[-1] in _COUNTS)
 
 
-def _table_name(kind: str, text: str) -> str | None:
+def _table(kind: str, text: str) -> str | None:
     if kind == "quoted":
         return text[1:].removesuffix("'").replace("''", "'")
     return text if kind == "word" else None
 
 
-def _whole_tables(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
-    """Clear `before` and yield each name in it as a whole table, although a name may also be a variable."""
+def _flushed(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
+    """Yield the whole tables before a reference; words may also be variables."""
     for at, (kind, text) in enumerate(before):
-        table = _table_name(kind, text)
+        table = _table(kind, text)
         counted = at > 0 and before[at - 1][0] == "call" and before[at - 1][1].casefold() in _COUNTS_ROWS
         if table is not None and not counted:
             yield DaxReference(table, None)
@@ -97,7 +96,7 @@ def _whole_tables(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
 
 
 class ModelNames:
-    """Finds the tables, columns and measures of one model by name; ignores case."""
+    """Names of one model, without case."""
 
     def __init__(self, tables: Mapping[str, ModelTable]):
         self._tables = {name.casefold(): table for name, table in tables.items()}
@@ -108,11 +107,8 @@ class ModelNames:
         }
         self._measures = {each.name.casefold(): each.name for table in tables.values() for each in table.measures}
 
-    def used_columns_and_measures(self, expression: str, home: str) -> tuple[list[UsedColumn], list[str]]:
-        """Return the columns and the measures that an expression uses, without repeats.
-
-        home: the table that contains the expression.
-        """
+    def used(self, expression: str, home: str) -> tuple[list[UsedColumn], list[str]]:
+        """Return the columns and measures that an expression uses, each once. home: the table of the expression."""
         columns: dict[UsedColumn, None] = {}
         measures: dict[str, None] = {}
         for table, name, _ in dax_references(expression):
@@ -128,10 +124,10 @@ class ModelNames:
         return [*columns], [*measures]
 
 
-def only_counted_columns(expression: str, columns: Iterable[UsedColumn]) -> set[UsedColumn]:
-    """Return the columns among `columns` that an expression only counts.
+def only_counted(expression: str, columns: Iterable[UsedColumn]) -> set[UsedColumn]:
+    """Return the columns that an expression only counts.
 
-    A column does not count as one of these if the expression also has its name without a table, or its whole table.
+    A name in brackets without a table may be a column of any table, and a whole table may show all its columns.
     """
     counted: set[tuple[str, str]] = set()
     open_names: set[tuple[str | None, str | None]] = set()

@@ -1,4 +1,4 @@
-"""HTTP client for job histories: it sends a token, reads JSON, retries if throttled, and limits size and pages."""
+"""HTTP client for job histories: JSON with a token, retries when throttled, and limits on size and pages."""
 
 import base64
 import time
@@ -15,18 +15,18 @@ _MAX_TRIES = 5
 _LONGEST_WAIT_S = 60.0
 _MAX_BYTES = 64 << 20
 MAX_PAGES = 10_000
-"""Maximum number of pages to request, in case a server returns the same pages again and again."""
+"""Maximum number of pages, in case a server repeats its pages."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class HistoryApi:
-    """A client for one server; use it as a context manager."""
+    """A client for one server; use it with `with`."""
 
     def __init__(self, address: str, token: str | None, variable: str) -> None:
-        """token: a token, `user:password`, or None. variable: name of its environment variable, for error messages.
+        """variable: name of the environment variable with the token.
 
-        Raises WrongSetting if the address is invalid, or the token would be sent without encryption.
+        Raises WrongSetting if the token must not be sent there.
         """
         url = urlsplit(address)
         if url.scheme not in ("http", "https") or not url.hostname or url.username:
@@ -48,22 +48,22 @@ class HistoryApi:
         """Close the connection."""
         self._client.close()
 
-    def get_document(self, path: str, asked: Mapping[str, str | int]) -> Any:
-        """Request a path with query parameters (`asked`), and return the JSON document, or None for status 404.
+    def get(self, path: str, asked: Mapping[str, str | int]) -> Any:
+        """Return a document, None for 404.
 
         Raises WrongSetting if the request can never succeed, and Retry if it may succeed later.
         """
         for attempt in range(1, _MAX_TRIES + 1):
-            answer = self._request(path, asked)
+            answer = self._ask(path, asked)
             if answer.status_code not in (429, 502, 503, 504):
-                return self._decode_answer(answer, path)
+                return self._read(answer, path)
             if attempt < _MAX_TRIES:
                 time.sleep(_wait_s(answer, attempt))
         raise Retry(
             f"{self.address}{path} returned {answer.status_code} {_MAX_TRIES} times. Run the command again later."
         )
 
-    def _request(self, path: str, asked: Mapping[str, str | int]) -> httpx.Response:
+    def _ask(self, path: str, asked: Mapping[str, str | int]) -> httpx.Response:
         try:
             with self._client.stream("GET", self.address + path, params=dict(asked)) as answer:
                 body = bytearray()
@@ -79,7 +79,7 @@ class HistoryApi:
                 f"{self.address} did not answer ({type(error).__name__}). Check the address and the network."
             ) from error
 
-    def _decode_answer(self, answer: httpx.Response, path: str) -> Any:
+    def _read(self, answer: httpx.Response, path: str) -> Any:
         if answer.status_code == 404:
             return None
         if answer.status_code in (401, 403):
@@ -105,6 +105,6 @@ def _selected_headers(answer: httpx.Response) -> dict[str, str]:
 
 
 def _wait_s(answer: httpx.Response, attempt: int) -> float:
-    """Return the seconds until the next attempt: from the header `Retry-After`, otherwise growing with each attempt."""
+    """Return the server's `Retry-After` in seconds, else an increasing delay."""
     asked = answer.headers.get("retry-after", "")
     return min(float(asked) if asked.isdigit() else 2.0**attempt, _LONGEST_WAIT_S)

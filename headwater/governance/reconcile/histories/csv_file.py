@@ -1,6 +1,6 @@
 """`csv:FILE`: an export from any scheduler.
 
-The header must name the columns id, name and started. Optional columns are ended, state, system, ids, who and where.
+Columns by header: id, name, started; optional: ended, state, system, ids, who, where.
 """
 
 import csv
@@ -19,10 +19,9 @@ _STATES: Mapping[str, State] = {
 
 
 def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the rows of a file; raises WrongSetting with the line if a row is invalid.
+    """Yield the rows of a file. `ids`: additional ids, separated by spaces. Times: ISO 8601, UTC without a zone.
 
-    The column `ids` contains additional ids, separated by spaces. Times are in ISO 8601; without a zone, they are in
-    UTC.
+    Raises WrongSetting with the line.
     """
     path = Path(place.place).expanduser()
     try:
@@ -34,14 +33,14 @@ def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
                     f"{path} has no column {', '.join(sorted(missing))}. Add it to the header in the first line."
                 )
             for row in rows:
-                yield _to_history_entry(row, f"{path} line {rows.line_num}")
+                yield _entry(row, f"{path} line {rows.line_num}")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise WrongSetting(
             f"{path} cannot be read as CSV in UTF-8: {error}. Correct it, or name another file."
         ) from error
 
 
-def _to_history_entry(row: Mapping[str, str | None], where: str) -> HistoryEntry:
+def _entry(row: Mapping[str, str | None], where: str) -> HistoryEntry:
     def text(name: str) -> str:
         return (row.get(name) or "").strip()
 

@@ -1,4 +1,4 @@
-"""`eventlogs:FOLDER`: Spark event logs in `spark.eventLog.dir`, as single files or folders of rolling logs.
+"""`eventlogs:FOLDER`: Spark event logs in `spark.eventLog.dir`, as files or rolling folders.
 
 Only the beginning of each line is read, because a plan of 100 MB is one line.
 """
@@ -20,24 +20,21 @@ _PART = re.compile(r"events_(\d+)_")
 _APPLICATION = re.compile(
     r"(?:eventlog_v2_)?(app-\d+-\d+|application_\d+_\d+|local-\d+|spark-[0-9a-f]{32})(?:_(\d+))?(?:\.|$)"
 )
-"""Matches application id and attempt in the name of a log; used if the beginning of the log is missing."""
+"""Application id and attempt in the name of a log, used if the log lacks its beginning."""
 _CHUNK = 256 << 10
 _SMALL = 4 << 10
-"""Size of a read in bytes for zstd, because the decompressor discards a chunk if the stream ends within it."""
+"""Read size for a decompressor that discards a chunk if the stream ends within it."""
 _LONGEST = 1 << 20
-"""Maximum number of bytes to keep of a line."""
+"""Maximum bytes of a line."""
 _LZ4_HEADER = 21
-"""Length of a block header of lz4-java's LZ4BlockOutputStream.
-
-The header has `LZ4Block`, a byte with method and level, the compressed length, the plain length, and a checksum.
-"""
+"""`LZ4Block`, a byte of method and level, compressed and plain length, checksum: LZ4BlockOutputStream of lz4-java."""
 
 
 def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the applications of the logs in a folder that were written since the start of the period.
+    """Yield the applications of a folder. Logs without writes since the start of the period are not opened.
 
-    If the beginning of a log is missing, the application id comes from the log's name. Raises WrongSetting for a
-    missing folder, a folder without logs, an unsupported codec, or an unreadable log.
+    A log without its beginning counts as the application in its name. Raises WrongSetting for a missing folder, a
+    folder without logs, an unsupported codec, or an unreadable log.
     """
     folder = Path(place.place).expanduser()
     if not folder.is_dir():
@@ -60,13 +57,10 @@ def _may_be_log(log: Path) -> bool:
 
 
 def _read_log(log: Path, span: HistorySpan) -> HistoryEntry | None:
-    """Read the application of a log, or return None if the log has none or is too old.
-
-    If the log disappears, read it under its final name, because the application may have just ended.
-    """
+    """Read a log. If it disappears, try its final name: it has ended, or was compacted."""
     for place in (log, log.with_name(log.name.removesuffix(".inprogress"))):
         try:
-            return _read_application(place, span)
+            return _read(place, span)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -77,7 +71,7 @@ def _read_log(log: Path, span: HistorySpan) -> HistoryEntry | None:
     return None
 
 
-def _log_files(log: Path) -> list[Path]:
+def _parts(log: Path) -> list[Path]:
     """Return the files of a log in order; in a rolling log, the compacted file comes first."""
     if stat.S_ISREG(log.stat().st_mode):
         return [log]
@@ -87,8 +81,8 @@ def _log_files(log: Path) -> list[Path]:
     return [part for _, part in sorted(numbered)]
 
 
-def _read_application(log: Path, span: HistorySpan) -> HistoryEntry | None:
-    parts = _log_files(log)
+def _read(log: Path, span: HistorySpan) -> HistoryEntry | None:
+    parts = _parts(log)
     written_us = max((part.stat().st_mtime_ns // 1000 for part in parts), default=-1)
     if written_us < span.since_us:
         return None
@@ -96,7 +90,7 @@ def _read_application(log: Path, span: HistorySpan) -> HistoryEntry | None:
     end: Any = None
     failed = False
     for part in parts:
-        if not has_supported_codec(part):
+        if not can_read(part):
             raise WrongSetting(
                 f"{part} is compressed with an unsupported codec. Set spark.eventLog.compression.codec to zstd or "
                 "lz4, or use a History Server: historyserver:URL."
@@ -105,27 +99,27 @@ def _read_application(log: Path, span: HistorySpan) -> HistoryEntry | None:
             match = _EVENT.match(line)
             if match and match[1] == b"JobEnd":
                 failed = b'"JobFailed"' in line[:4096]
-            elif match and isinstance(event := _decode_event(line), dict):
+            elif match and isinstance(event := _event(line), dict):
                 start, end = (start or event, end) if match[1] == b"ApplicationStart" else (start, event)
-    return _to_history_entry(log, start or {}, end or {}, failed, written_us)
+    return _entry(log, start or {}, end or {}, failed, written_us)
 
 
-def _decode_event(line: bytes) -> Any:
+def _event(line: bytes) -> Any:
     try:
         return decode(line)
     except InvalidEvent:
         return None  # torn
 
 
-def _to_history_entry(log: Path, start: Any, end: Any, failed: bool, written_us: int) -> HistoryEntry | None:
+def _entry(log: Path, start: Any, end: Any, failed: bool, written_us: int) -> HistoryEntry | None:
     app, attempt = start.get("App ID"), start.get("App Attempt ID")
     if not isinstance(app, str):
         named = _APPLICATION.match(log.name)
         if not named:
             return None
         app, attempt = named.groups()
-    ended_us = _to_us(end.get("Timestamp"))
-    began_us = _to_us(start.get("Timestamp")) or ended_us or written_us
+    ended_us = _us(end.get("Timestamp"))
+    began_us = _us(start.get("Timestamp")) or ended_us or written_us
     fails = bool(end.get("ExitCode")) or failed
     state: State = "RUNNING" if ended_us is None else "FAILED" if fails else "ENDED"
     return HistoryEntry(
@@ -143,22 +137,22 @@ def _to_history_entry(log: Path, start: Any, end: Any, failed: bool, written_us:
     )
 
 
-def _to_us(milliseconds: Any) -> int | None:
+def _us(milliseconds: Any) -> int | None:
     return milliseconds * 1000 if isinstance(milliseconds, int) else None
 
 
 def line_heads(path: Path) -> Iterator[bytes]:
-    """Yield the beginning of each line of a log, in constant memory, up to a truncated compressed block.
+    """Yield the beginning of each line in constant memory. A truncated block ends the file.
 
     Raises OSError if the file cannot be opened.
     """
-    unpacked = _OPENED.get(_codec_name(path))
+    unpacked = _OPENED.get(_codec(path))
     with path.open("rb") as file:
-        yield from heads_of_lines(_until_truncated(unpacked(file) if unpacked else read_chunks(file.read)), _LONGEST)
+        yield from heads_of_lines(_readable(unpacked(file) if unpacked else pieces(file.read)), _LONGEST)
 
 
 def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
-    """Yield at most `longest` bytes of each line of a text that consists of chunks."""
+    """Yield the first bytes of each line of a text in chunks."""
     head = b""
     for chunk in chunks:
         *ended, rest = chunk.split(b"\n")
@@ -170,47 +164,47 @@ def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
         yield head
 
 
-def has_supported_codec(path: Path) -> bool:
-    """Return whether the codec in the file name is supported; the snappy and LZF streams of Java are not supported."""
-    return _codec_name(path) not in ("snappy", "lzf")
+def can_read(path: Path) -> bool:
+    """Return whether the codec in the file name is supported. Java's snappy and LZF streams are not."""
+    return _codec(path) not in ("snappy", "lzf")
 
 
-def _codec_name(path: Path) -> str:
+def _codec(path: Path) -> str:
     name = path.name.removesuffix(".inprogress").removesuffix(".compact")
     return name.rpartition(".")[2]
 
 
-def read_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield the content of a file in chunks. read: returns at most a number of bytes, or none at the end."""
+def pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Yield the content of a file in chunks."""
     while chunk := read(_CHUNK):
         yield chunk
 
 
-def _until_truncated(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield chunks up to a truncated compressed block, which a writer leaves while it is active or if it was killed."""
+def _readable(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Stop at a truncated compressed block: its writer is still active, or was killed."""
     try:
         yield from chunks
     except (EOFError, OSError, ValueError, RuntimeError, zlib.error):
         return
 
 
-def _gunzip_chunks(file: IO[bytes]) -> Iterator[bytes]:
+def _gzip(file: IO[bytes]) -> Iterator[bytes]:
     unpacking = zlib.decompressobj(wbits=31)
-    for chunk in read_chunks(file.read):
+    for chunk in pieces(file.read):
         yield unpacking.decompress(chunk)
         while unpacking.unused_data:  # another member
             rest, unpacking = unpacking.unused_data, zlib.decompressobj(wbits=31)
             yield unpacking.decompress(rest)
 
 
-def _zstd_chunks(file: IO[bytes]) -> Iterator[bytes]:
+def _zstd(file: IO[bytes]) -> Iterator[bytes]:
     import pyarrow as pa  # noqa: PLC0415 - 26 MB, for this codec alone
 
     with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as plain:
         yield from iter(partial(plain.read, _SMALL), b"")
 
 
-def _lz4_chunks(file: IO[bytes]) -> Iterator[bytes]:
+def _lz4(file: IO[bytes]) -> Iterator[bytes]:
     from lz4 import block  # noqa: PLC0415 - for this codec alone
 
     while len(header := file.read(_LZ4_HEADER)) == _LZ4_HEADER and header.startswith(b"LZ4Block"):
@@ -222,9 +216,4 @@ def _lz4_chunks(file: IO[bytes]) -> Iterator[bytes]:
             yield data if header[8] & 0xF0 == 0x10 else block.decompress(data, uncompressed_size=plain)
 
 
-_OPENED: dict[str, Callable[[Any], Iterator[bytes]]] = {
-    "gz": _gunzip_chunks,
-    "zstd": _zstd_chunks,
-    "zst": _zstd_chunks,
-    "lz4": _lz4_chunks,
-}
+_OPENED: dict[str, Callable[[Any], Iterator[bytes]]] = {"gz": _gzip, "zstd": _zstd, "zst": _zstd, "lz4": _lz4}

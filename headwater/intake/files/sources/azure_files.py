@@ -1,7 +1,4 @@
-"""Reads files in ADLS Gen2 and OneLake with `azure-storage-file-datalake`.
-
-Files are listed in pages and read in ranges.
-"""
+"""Files in ADLS Gen2 and OneLake, by `azure-storage-file-datalake`: listed in pages, read in ranges."""
 
 import io
 import re
@@ -13,17 +10,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import require_extra
+from headwater.common.extras import extra
 from headwater.common.storage_faults import explain
-from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
+from headwater.intake.event_log.azure_log_lines import silence_sdk
 from headwater.intake.event_log.blob_claims import blob_credential
-from headwater.intake.files.sources.file_source import FileGone, FoundFile, is_folder_of_earlier_day, is_ignored_name
+from headwater.intake.files.sources.file_source import FileGone, FoundFile, is_earlier_day, is_passed_over
 
 if TYPE_CHECKING:
     from azure.storage.filedatalake import DataLakeFileClient
 
 RANGE_BYTES = 4 << 20
-"""Bytes of one read. Most files of a transport are smaller, so they are read by one request."""
+"""Size of one read. Most files of a transport are read by one request."""
 PAGE = 1000
 _LIMITS: dict[str, Any] = {
     "connection_timeout": 10,
@@ -32,17 +29,13 @@ _LIMITS: dict[str, Any] = {
     "initial_backoff": 1,
     "random_jitter_range": 1,
 }
-"""Timeouts and pauses in seconds. The first pause of the SDK's defaults would be 15 s."""
+"""Seconds; the SDK's own first pause would be 15."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOST = re.compile(r"[\w.-]+\.dfs\.[\w.-]+")
 
 
 class AzurePlace(NamedTuple):
-    """A folder in Azure.
-
-    account: URL of the account. container: the container; in OneLake, the workspace. path: the path without slashes at
-    its ends.
-    """
+    """A folder: address of the account, container (in OneLake the workspace), path without outer slashes."""
 
     account: str
     container: str
@@ -50,36 +43,31 @@ class AzurePlace(NamedTuple):
 
 
 class AzureFiles:
-    """One file, or the files of a folder. Connects with the first request. Not thread-safe."""
+    """A file or the files of a folder. Connects with the first request; not thread-safe."""
 
     look_every_s = 10.0  # each listing costs requests
 
     def __init__(self, address: str, options: Mapping[str, str], client_id: str | None) -> None:
-        """Store the address without connecting. Raises WrongSetting if it is not valid.
+        """Set the address. Raises WrongSetting if it is not valid.
 
-        options: `account_name` and `account_key`, or `sas_token`. Without credentials, the managed identity with
-        `client_id` is used, or the default identity if `client_id` is None. The option `endpoint` replaces the URL of
-        the account.
+        options: `account_name` and `account_key`, or `sas_token`; without them the identity with `client_id`, or the
+        default one. `endpoint` replaces the account's own address.
         """
         self._address = address
-        self._place = parse_folder_address(address)
+        self._place = place_of(address)
         account = options.get("endpoint", self._place.account)
         self.store = f"{account}/{self._place.container}"
         named = {"account_name": urlsplit(self._place.account).netloc.partition(".")[0], **options}
-        with require_extra("azure"):
+        with extra("azure"):
             from azure.storage.filedatalake import FileSystemClient  # noqa: PLC0415 - an extra
-        disable_sdk_logging()
+        silence_sdk()
         credential = blob_credential(named, client_id)
         self._files = FileSystemClient(account, self._place.container, credential, **_LIMITS)
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List the files that were modified at or after a time (us).
-
-        With time 0, the files of all folders are listed in one sequence of pages. With another time, each folder is
-        listed separately, so that folders of earlier days can be skipped.
-        """
+        """List the files in one walk; with a time folder by folder, so that folders of earlier days are skipped."""
         root = self._place.path
-        below = self._files_below(root, since_us)
+        below = self._below(root, since_us)
         try:
             first = next(below, None)
         except FileGone:
@@ -93,7 +81,7 @@ class AzureFiles:
         return (found for found in listed if found.modified_us >= since_us)
 
     def find(self, path: str) -> FoundFile | None:
-        """Return the file at a path; None if there is no file."""
+        """Return the file at one path; None if there is none."""
         from azure.core.exceptions import AzureError, ResourceNotFoundError  # noqa: PLC0415 - an extra
 
         try:
@@ -101,19 +89,19 @@ class AzureFiles:
         except ResourceNotFoundError:
             return None
         except AzureError as error:
-            raise self._retry_error("read", error) from error
+            raise self._failed("read", error) from error
         if properties.get("metadata", {}).get("hdi_isfolder") or properties.get("is_directory"):
             return None
-        modified_us, version = _to_us(properties["last_modified"]), properties["etag"].strip('"')
+        modified_us, version = _us(properties["last_modified"]), properties["etag"].strip('"')
         return FoundFile(path, path, properties["size"], modified_us, version)
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open a file for reading. All ranges are read from the version of the file that the first read found."""
+        """Open a file. All ranges are read from the version of the first one."""
         raw = RangedFile(self._files.get_file_client(found.path), found, self._address)
         return cast("BinaryIO", io.BufferedReader(raw, RANGE_BYTES))
 
     def delete(self, found: FoundFile) -> bool:
-        """Delete a file unless it has changed since it was listed. Return whether it was deleted."""
+        """Delete the version of a file that was listed."""
         from azure.core import MatchConditions  # noqa: PLC0415 - an extra
         from azure.core.exceptions import (  # noqa: PLC0415 - an extra
             AzureError,
@@ -128,40 +116,40 @@ class AzureFiles:
         except (ResourceModifiedError, ResourceNotFoundError):
             return False
         except AzureError as error:
-            raise self._retry_error("delete", error) from error
+            raise self._failed("delete", error) from error
         return True
 
-    def _files_below(self, folder: str, since_us: int) -> Iterator[FoundFile]:
+    def _below(self, folder: str, since_us: int) -> Iterator[FoundFile]:
         from azure.core.exceptions import AzureError, ResourceNotFoundError  # noqa: PLC0415 - an extra
 
         folders = []
         try:
             for each in self._files.get_paths(folder or None, recursive=not since_us, max_results=PAGE):
                 below = each.name.removeprefix(folder).strip("/").split("/")
-                if any(map(is_ignored_name, below)):
+                if any(map(is_passed_over, below)):
                     continue
                 if not each.is_directory:
-                    modified_us, version = _to_us(each.last_modified), (each.etag or "").strip('"')
+                    modified_us, version = _us(each.last_modified), (each.etag or "").strip('"')
                     yield FoundFile(each.name, each.name, each.content_length, modified_us, version)
-                elif since_us and not is_folder_of_earlier_day(below[-1], since_us):
+                elif since_us and not is_earlier_day(below[-1], since_us):
                     folders.append(each.name)
         except ResourceNotFoundError as error:
             raise FileGone(folder) from error
         except AzureError as error:
-            raise self._retry_error("list", error) from error
+            raise self._failed("list", error) from error
         for name in folders:
             with suppress(FileGone):  # it was deleted while its siblings were listed
-                yield from self._files_below(name, since_us)
+                yield from self._below(name, since_us)
 
-    def _retry_error(self, what: str, error: Exception) -> Retry:
+    def _failed(self, what: str, error: Exception) -> Retry:
         return Retry(f"Cannot {what} {self._address}: {explain(error, 'PATH')}")
 
 
 class RangedFile(io.RawIOBase):
-    """A file in Azure that is read in ranges on demand."""
+    """A file at an address, read in ranges on demand."""
 
     def __init__(self, client: "DataLakeFileClient", found: FoundFile, address: str) -> None:
-        """Store the parameters. The first read sends the first request."""
+        """Set up a file that has not been requested yet."""
         self._client = client
         self._size = found.size
         self._at = 0
@@ -181,15 +169,12 @@ class RangedFile(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position."""
+        """Move to another byte."""
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Read a range at the current position.
-
-        Raises FileGone if the file has changed since the first range was read.
-        """
+        """Read a range. Raises FileGone if the file has changed since the first range was read."""
         from azure.core import MatchConditions  # noqa: PLC0415 - an extra
         from azure.core.exceptions import (  # noqa: PLC0415 - an extra
             AzureError,
@@ -216,8 +201,8 @@ class RangedFile(io.RawIOBase):
         return len(text)
 
 
-def parse_folder_address(address: str) -> AzurePlace:
-    """Parse `abfss://CONTAINER@HOST/PATH` or `https://HOST/CONTAINER/PATH`. Raises WrongSetting for other forms."""
+def place_of(address: str) -> AzurePlace:
+    """Parse `abfss://CONTAINER@HOST/PATH` or `https://HOST/CONTAINER/PATH`. Its WrongSetting lists the forms."""
     parts = urlsplit(address)
     path = unquote(parts.path).strip("/")
     container = parts.username
@@ -233,5 +218,5 @@ def parse_folder_address(address: str) -> AzurePlace:
     return AzurePlace(f"https://{host}", unquote(container), path)
 
 
-def _to_us(moment: datetime) -> int:
+def _us(moment: datetime) -> int:
     return int((moment.astimezone(UTC) - _EPOCH).total_seconds() * 1e6)

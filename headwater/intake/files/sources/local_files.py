@@ -1,6 +1,6 @@
 """Files on a disk of this machine, or mounted on it.
 
-A file is deleted only if it has not changed since it was checked, even while other processes write to the folder.
+A file is deleted only if it is unchanged since it was checked, even while others write to it.
 """
 
 import errno
@@ -14,43 +14,38 @@ from pathlib import Path
 from typing import BinaryIO
 
 from headwater.common.errors import WrongSetting
-from headwater.common.failpoints import reach_failpoint
+from headwater.common.failpoints import reach
 from headwater.intake.files.sources.file_source import (
     FileGone,
     FoundFile,
-    is_folder_of_earlier_day,
-    is_ignored_name,
+    is_earlier_day,
+    is_passed_over,
 )
 
 
 def delete_unchanged(path: Path, is_unchanged: Callable[[os.stat_result], bool]) -> bool:
     """Delete a file unless it has changed or a process has it open for writing. Return whether it was deleted.
 
-    The file is renamed first, so that a process that opens the old name afterwards creates another file. Then the
-    renamed file is checked again and deleted. If it has changed, it gets its name back. It keeps the name
-    `NUMBER.deleting` if another file has the old name by then, or if the process is killed.
-    is_unchanged: receives the status of the renamed file. Raises OSError if the file system refuses an operation.
+    The file is renamed first: a process that opens the old name from then on creates another file, and this one is
+    checked once more when no process can open it any more. A file that is not deleted gets its name back; it stays
+    `NUMBER.deleting` if another file has the name or if the deletion was killed. Raises OSError.
     """
-    reach_failpoint("deletion.looked")
+    reach("deletion.looked")
     try:
         going = path.rename(path.with_name(f"{path.stat().st_ino}.deleting"))
     except FileNotFoundError:
         return False
-    reach_failpoint("deletion.renamed")
+    reach("deletion.renamed")
     with going.open("rb") as file:
         if not _is_being_written(file) and is_unchanged(os.fstat(file.fileno())):
             going.unlink()
             return True
-    _restore_file(going, path)
+    _put_back(going, path)
     return False
 
 
 def _is_being_written(file: BinaryIO) -> bool:
-    """Return whether a process has a file open for writing.
-
-    Linux grants no read lease for such a file. On other systems, and on mounts without leases, the function returns
-    False.
-    """
+    """Return whether a process has a file open for writing, if the system knows: it then grants no read lease."""
     if sys.platform != "linux":
         return False
     try:
@@ -63,7 +58,7 @@ def _is_being_written(file: BinaryIO) -> bool:
     return False
 
 
-def _restore_file(going: Path, path: Path) -> None:
+def _put_back(going: Path, path: Path) -> None:
     try:
         path.hardlink_to(going)
     except FileExistsError:
@@ -76,42 +71,42 @@ def _restore_file(going: Path, path: Path) -> None:
 
 
 class LocalFiles:
-    """One file, or the files of a folder at any depth.
+    """A file, or the files of a folder at any depth.
 
-    Links to files are followed if the target is in the folder. Links to folders are not followed. The path itself may
-    be a link.
+    Links to files are followed as long as they stay in the folder, links to folders are not. The path itself may be a
+    link.
     """
 
     store = "file"
     look_every_s = 0.5  # by listing, because the system sends no notifications for mounted files
 
     def __init__(self, root: Path) -> None:
-        """Store the path. Raises WrongSetting if there is no file or folder."""
+        """Set the path. Raises WrongSetting if there is no file or folder."""
         self._root = root.expanduser().absolute()
         if not (self._root.is_file() or self._root.is_dir()):
             raise WrongSetting(f"There is no file or folder {root}. Give one with events, or an address abfss://….")
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List the files that were modified at or after a time (us), in the order of the file system."""
+        """List the files in the order of the system."""
         if self._root.is_dir():
-            listed = _walk_files(self._root, since_us)
+            listed = _walk(self._root, since_us)
         else:
             listed = (each for each in (self.find(str(self._root)),) if each)
         return (found for found in listed if found.modified_us >= since_us)
 
     def find(self, path: str) -> FoundFile | None:
-        """Return the file at a path; None if there is no file."""
+        """Return the file at one path; None if there is none."""
         try:
             status = Path(path).stat()
         except OSError:
             return None
-        return _to_found_file(path, status) if stat.S_ISREG(status.st_mode) else None
+        return _found(path, status) if stat.S_ISREG(status.st_mode) else None
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open a file that was listed before.
+        """Open a file if it is still the one that was listed.
 
-        Raises FileGone if another file has the path now, and OSError if the file is outside the folder. The path of the
-        opened file is checked, so links that were created after the listing are found.
+        Raises OSError if it is outside the folder. This is checked on the opened file, so it does not matter which part
+        of the path became a link since it was listed.
         """
         try:  # without waiting for a writer, in case it has become a pipe
             descriptor = os.open(found.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -119,7 +114,7 @@ class LocalFiles:
             raise FileGone(found.path) from error
         file = os.fdopen(descriptor, "rb")
         try:
-            if _file_identity(os.fstat(descriptor)) != found.identity:
+            if _identity(os.fstat(descriptor)) != found.identity:
                 raise FileGone(found.path)
             if self._root.is_dir() and not _is_below(
                 _opened_path(descriptor, found.path), os.path.realpath(self._root)
@@ -139,7 +134,7 @@ class LocalFiles:
             return False
         try:
             return delete_unchanged(
-                Path(found.path), lambda status: _to_found_file(found.path, status)[2:] == found[2:]
+                Path(found.path), lambda status: _found(found.path, status)[2:] == found[2:]
             )  # without its identity, which some mounts change in a rename
         except OSError as error:
             raise WrongSetting(
@@ -148,10 +143,7 @@ class LocalFiles:
 
 
 def _opened_path(descriptor: int, path: str) -> str:
-    """Return the real path of an opened file. Raises FileGone if another file has the path now.
-
-    path: the path with which the file was opened.
-    """
+    """Return the real path of an opened file. Raises FileGone if another file is there now."""
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - names as they are
     except OSError:  # a system without /proc
@@ -165,30 +157,27 @@ def _is_below(path: str, folder: str) -> bool:
     return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _walk_files(root: Path, since_us: int) -> Iterator[FoundFile]:
-    """Yield the files of each folder before the files of its subfolders.
-
-    Uses a stack and no recursion, because folders may be nested a thousand levels deep.
-    """
+def _walk(root: Path, since_us: int) -> Iterator[FoundFile]:
+    """Yield the files of each folder before those below it; with a stack, because folders may be a thousand deep."""
     waiting = [str(root)]
     while waiting:
         folder = waiting.pop()
         folders: list[str] = []
-        yield from _files_in_folder(folder, folders, since_us)
+        yield from _listing(folder, folders, since_us)
         waiting += [os.path.join(folder, name) for name in sorted(folders, reverse=True)]  # noqa: PTH118 - names as they are
 
 
-def _files_in_folder(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFile]:
-    """Yield the files of a folder, and add the names of its subfolders to `folders`."""
+def _listing(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFile]:
+    """Yield the files of a folder, and add the names of the subfolders to visit."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if is_ignored_name(entry.name):
+                if is_passed_over(entry.name):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    if not is_folder_of_earlier_day(entry.name, since_us):
+                    if not is_earlier_day(entry.name, since_us):
                         folders.append(entry.name)
-                elif found := _file_of_entry(entry):
+                elif found := _listed(entry):
                     yield found
     except FileNotFoundError:
         return  # it was deleted while its siblings were listed
@@ -196,16 +185,16 @@ def _files_in_folder(folder: str, folders: list[str], since_us: int) -> Iterator
         yield FoundFile(folder, "", 0, since_us)
 
 
-def _file_of_entry(entry: "os.DirEntry[str]") -> FoundFile | None:
+def _listed(entry: "os.DirEntry[str]") -> FoundFile | None:
     try:
-        return _to_found_file(entry.path, entry.stat()) if entry.is_file() else None
+        return _found(entry.path, entry.stat()) if entry.is_file() else None
     except OSError:
         return None  # deleted, or a dangling link
 
 
-def _to_found_file(path: str, status: os.stat_result) -> FoundFile:
-    return FoundFile(path, _file_identity(status), status.st_size, status.st_mtime_ns // 1000)
+def _found(path: str, status: os.stat_result) -> FoundFile:
+    return FoundFile(path, _identity(status), status.st_size, status.st_mtime_ns // 1000)
 
 
-def _file_identity(status: os.stat_result) -> str:
+def _identity(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"

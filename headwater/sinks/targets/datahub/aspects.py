@@ -1,4 +1,4 @@
-"""Build DataHub's metadata change proposals, as upserts or patches; D6 and D10 in docs/reference/sinks.md."""
+"""Build DataHub's metadata change proposals, as upserts or patches; D6 and D10 in docs/sinks.md."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from headwater.events.decode import decode
 Aspect = dict[str, Any]
 
 MAX_TEXT_CHARS = 1000
-"""Maximum length of the value of a property, in characters."""
+"""Maximum length of a property."""
 MAX_PROPERTIES = 200
 """Maximum number of properties in one aspect."""
 _POINTER = str.maketrans({"~": "~0", "/": "~1"})
@@ -23,35 +23,29 @@ _SOURCE = "attribution␟source"
 _RESERVED = {ord(sign): f"%{ord(sign):02X}" for sign in ",()"} | {ord("␟"): "%E2%90%9F"}
 
 
-def upsert_proposal(urn: str, name: str, aspect: Aspect) -> Aspect:
+def upsert(urn: str, name: str, aspect: Aspect) -> Aspect:
     """Return the proposal that replaces an aspect."""
     return _proposal(urn, name, "UPSERT", aspect, "application/json")
 
 
-def add_lineage_proposals(urn: str, name: str, aspect: Aspect) -> Iterator[Aspect]:
-    """Yield the proposal that adds the edges of an aspect to the existing edges; yields nothing without edges."""
-    if operations := [_add_operation(path, value) for path, value in _edges_with_paths(aspect)]:
+def add_lineage(urn: str, name: str, aspect: Aspect) -> Iterator[Aspect]:
+    """Yield the proposal that adds the edges of an aspect to the existing ones; none without edges."""
+    if operations := [_add(path, value) for path, value in _edges(aspect)]:
         yield _proposal(urn, name, "PATCH", operations, "application/json-patch+json")
 
 
-def add_tags_proposals(urn: str, tags: Iterable[str]) -> Iterator[Aspect]:
-    """Yield the proposal that adds tags and keeps the tags that people have set in DataHub; nothing without tags."""
-    added = [_add_operation(("tags", "", tag), {"tag": tag}) for tag in sorted({tag_urn(each) for each in tags})]
+def add_tags(urn: str, tags: Iterable[str]) -> Iterator[Aspect]:
+    """Yield the proposal that adds tags and keeps those that people have set in DataHub."""
+    added = [_add(("tags", "", tag), {"tag": tag}) for tag in sorted({tag_urn(each) for each in tags})]
     if added:
-        yield _patch_proposal(urn, "globalTags", {"tags": [_SOURCE, "tag"]}, added)
+        yield _keyed(urn, "globalTags", {"tags": [_SOURCE, "tag"]}, added)
 
 
-def add_owners_proposals(urn: str, owners: Iterable[tuple[str, str]]) -> Iterator[Aspect]:
-    """Yield the proposal that adds owners and keeps the owners that people have set in DataHub; nothing without owners.
-
-    owners: pairs of the owner's URN and the type of ownership.
-    """
-    added = [
-        _add_operation(("owners", owner, kind, "", ""), {"owner": owner, "type": kind})
-        for owner, kind in sorted({*owners})
-    ]
+def add_owners(urn: str, owners: Iterable[tuple[str, str]]) -> Iterator[Aspect]:
+    """Yield the proposal that adds owners, each a URN and a type, and keeps those that people have set in DataHub."""
+    added = [_add(("owners", owner, kind, "", ""), {"owner": owner, "type": kind}) for owner, kind in sorted({*owners})]
     if added:
-        yield _patch_proposal(urn, "ownership", {"owners": ["owner", "type", "typeUrn", _SOURCE]}, added)
+        yield _keyed(urn, "ownership", {"owners": ["owner", "type", "typeUrn", _SOURCE]}, added)
 
 
 def escape_urn(text: str) -> str:
@@ -65,45 +59,42 @@ def tag_urn(tag: str) -> str:
 
 
 def audit_stamp(time_us: int) -> Aspect:
-    """Return an audit stamp for a time (us, UTC) with an unknown actor."""
+    """Return an audit stamp without an actor."""
     return {"time": time_us // 1000, "actor": "urn:li:corpuser:unknown"}
 
 
 def platform_instance_proposal(urn: str, platform: str, instance: str | None) -> Aspect:
-    """Return the proposal that sets the platform of an entity, and the platform instance if there is one."""
+    """Return the proposal that sets the platform, and the instance of that platform, of an entity."""
     aspect = {"platform": platform}
-    return upsert_proposal(
+    return upsert(
         urn, "dataPlatformInstance",
         aspect | ({"instance": f"urn:li:dataPlatformInstance:({platform},{escape_urn(instance)})"} if instance else {}),
     )  # fmt: skip
 
 
-def facet_properties(facets: Mapping[str, Raw]) -> dict[str, str]:
-    """Return the texts, numbers and booleans of facets by name: `facet.member`, or `facet.member.member` if nested.
-
-    Returns at most MAX_PROPERTIES values, cut off after MAX_TEXT_CHARS characters.
-    """
+def properties(facets: Mapping[str, Raw]) -> dict[str, str]:
+    """Return the texts, numbers and booleans in facets as `facet.member`, nested ones as `facet.member.member`."""
     found: dict[str, str] = {}
     for name, raw in sorted(facets.items()):
-        for key, text in _scalar_members(name, decode(bytes(raw)), 2):
+        for key, text in _scalars(name, decode(bytes(raw)), 2):
             if len(found) == MAX_PROPERTIES:
                 return found
             found[key] = text[:MAX_TEXT_CHARS]
     return found
 
 
-def _scalar_members(name: str, value: Any, deeper: int) -> Iterator[tuple[str, str]]:
+def _scalars(name: str, value: Any, deeper: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, member in value.items() if deeper else ():
             if not key.startswith("_"):
-                yield from _scalar_members(f"{name}.{key}", member, deeper - 1)
+                yield from _scalars(f"{name}.{key}", member, deeper - 1)
     elif isinstance(value, str):
         yield name, value
     elif value is not None and not isinstance(value, list):
         yield name, msgspec.json.encode(value).decode()
 
 
-def _edges_with_paths(aspect: Aspect) -> Iterator[tuple[Sequence[str], Any]]:
+def _edges(aspect: Aspect) -> Iterator[tuple[Sequence[str], Any]]:
     for member, key in _KEYS.items():
         yield from (((member, each[key]), each) for each in aspect.get(member, ()))
     for fine in aspect.get("fineGrainedLineages", ()):
@@ -112,11 +103,11 @@ def _edges_with_paths(aspect: Aspect) -> Iterator[tuple[Sequence[str], Any]]:
             yield from ((("fineGrainedLineages", way, to, "NONE", of), score) for of in fine["upstreams"])
 
 
-def _add_operation(path: Sequence[str], value: Any) -> Aspect:
+def _add(path: Sequence[str], value: Any) -> Aspect:
     return {"op": "add", "path": "/" + "/".join(step.translate(_POINTER) for step in path), "value": value}
 
 
-def _patch_proposal(urn: str, name: str, keys: Aspect, operations: Sequence[Aspect]) -> Aspect:
+def _keyed(urn: str, name: str, keys: Aspect, operations: Sequence[Aspect]) -> Aspect:
     patch = {"arrayPrimaryKeys": keys, "patch": operations}
     return _proposal(urn, name, "PATCH", patch, "application/json-patch+json")
 

@@ -10,11 +10,11 @@ from typing import BinaryIO, Protocol
 import msgspec
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import require_extra
+from headwater.common.extras import extra
 from headwater.sinks.connecting.folders import Folder, stored_folder
 from headwater.sinks.connecting.http import open_poster
-from headwater.sinks.interface.options import SecretResolver, resolve_secrets
-from headwater.sinks.interface.shape import Outcome, Payload, retry_all
+from headwater.sinks.contract.options import SecretResolver, resolve_secrets
+from headwater.sinks.contract.shape import Outcome, Payload, retry_all
 from headwater.sinks.targets.datahub.options import DataHubOptions
 
 _BATCH = "/aspects?action=ingestProposalBatch"
@@ -24,10 +24,10 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Emitter(Protocol):
-    """Sends proposals to DataHub in one way; the methods follow the protocol of `Target`."""
+    """How proposals reach DataHub; behaves like a Target."""
 
     def emit(self, payloads: Sequence[Payload]) -> Outcome:
-        """Try once to send the payloads; the body of each payload is a JSON list of proposals."""
+        """Make one attempt; each payload is a JSON list of proposals."""
 
     def check(self) -> str:
         """Connect and authenticate without sending proposals."""
@@ -37,22 +37,22 @@ class Emitter(Protocol):
 
 
 def open_emitter(given: DataHubOptions, reveal: SecretResolver) -> Emitter:
-    """Return the emitter for the option `emitter` without connecting; raises WrongSetting if a package is missing."""
+    """Return the emitter that the options name, without connecting; raises WrongSetting if a package is missing."""
     if given.emitter == "file" and given.filename:
         return FileEmitter(given.filename.expanduser())
     if given.emitter == "s3":
-        return FolderEmitter(_open_folder(given, reveal))
+        return FolderEmitter(_bucket(given, reveal))
     if given.emitter == "adls":
         return FolderEmitter(stored_folder(given.adls_folder, resolve_secrets(given.adls_options, reveal)))
     if given.emitter == "kafka":
-        with require_extra("datahub"):
+        with extra("datahub"):
             from headwater.sinks.targets.datahub.kafka import KafkaEmitter  # noqa: PLC0415 - imports an extra
 
             return KafkaEmitter(given, reveal)
     return RestEmitter(given, reveal)
 
 
-def _open_folder(given: DataHubOptions, reveal: SecretResolver) -> Folder:
+def _bucket(given: DataHubOptions, reveal: SecretResolver) -> Folder:
     settings = {
         "aws_region": given.region,
         "aws_endpoint_url": given.endpoint,
@@ -80,13 +80,13 @@ class RestEmitter:
 
     def check(self) -> str:
         """Identify the service, and post an empty batch, which requires permission to write."""
-        found = self._poster.request("GET", "/config")
+        found = self._poster.ask("GET", "/config")
         if found.status != 200 or b'"noCode"' not in found.body:
             raise WrongSetting(
                 f"GET /config returned status {found.status}: this is not a DataHub metadata service. Correct `url`; "
                 "behind DataHub's web page it ends with /api/gms."
             )
-        status = self._poster.request("POST", _BATCH, b'{"proposals":[' + self._end).status
+        status = self._poster.ask("POST", _BATCH, b'{"proposals":[' + self._end).status
         if status in (401, 403):
             raise WrongSetting(
                 f"Posting proposals returned status {status}. Correct `key`, or let its user edit metadata."
@@ -99,7 +99,7 @@ class RestEmitter:
 
 
 class FileEmitter:
-    """Append proposals to one file, because DataHub's file source reads the files of a folder in any order."""
+    """Append to one file, because the file source reads a folder in no order and each file from the start."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -135,7 +135,7 @@ class FileEmitter:
             raise OSError(errno.EEXIST, "it exists but is not a file of proposals")
         place = _end_of_proposals(file)
         file.seek(place)
-        file.write((b",\n" if place else _BEGIN) + _proposal_lines(payloads) + _END)
+        file.write((b",\n" if place else _BEGIN) + _lines(payloads) + _END)
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
@@ -150,9 +150,9 @@ class FolderEmitter:
         self.close = folder.close
 
     def emit(self, payloads: Sequence[Payload]) -> Outcome:
-        """Write one file; its name contains position and content hash, so a repeated attempt replaces the same file."""
+        """Write one file, named by position and content, so a repeated attempt writes the same file."""
         source, head, _ = payloads[0].event
-        lines = _proposal_lines(payloads)
+        lines = _lines(payloads)
         name = f"{source.epoch}-{source.partition}-{head.sequence:020}-{sha256(lines).hexdigest()[:16]}.json"
         try:
             self._folder.write(name, [_BEGIN, lines, _END])
@@ -161,16 +161,13 @@ class FolderEmitter:
         return Outcome()
 
 
-def _proposal_lines(payloads: Sequence[Payload]) -> bytes:
+def _lines(payloads: Sequence[Payload]) -> bytes:
     proposals = (each for payload in payloads for each in msgspec.json.decode(payload.body, type=list[msgspec.Raw]))
     return b",\n".join(map(bytes, proposals))
 
 
 def _end_of_proposals(file: BinaryIO) -> int:
-    """Return the offset after the last complete proposal, or 0 if there is none.
-
-    An interrupted write may have left a part of a proposal at the end of the file.
-    """
+    """Return the end of the last complete proposal, 0 without one; an interrupted write may have left a part."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - len(_END)))
     if size > len(_END) and file.read() == _END:

@@ -1,8 +1,7 @@
-"""Convert events of runs to Atlas entities by the rules of lineage, without network access or the current time.
+"""Convert events of runs to Atlas entities by the rules of lineage; pure, without network or clock.
 
-A job is one entity with the state of its newest run. For each group of outputs with the same inputs, there is one more
-process entity. Its name contains job, inputs and outputs, so a later run with the same inputs and outputs updates it.
-References between entities use qualified names.
+A job is one entity with the state of its newest run. Each set of inputs that a job's runs use is one more process,
+named by job, inputs and outputs, so a run that does the same again updates it. References use qualified names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,19 +13,18 @@ from urllib.parse import quote
 
 import msgspec
 
-from headwater.events.times import iso_time
-from headwater.lineage.edges.facet_contents import FacetContentsInMemory
-from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
-from headwater.lineage.edges.run_edges import derive_output_lineages
+from headwater.events.times import iso
+from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_resolution import NameResolver, event_bindings
-from headwater.lineage.names.operations import count_parts
+from headwater.lineage.names.name_operations import count_parts
+from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.jobs import job_key, run_id_of
-from headwater.lineage.runs.merged_run import Run, merge_run
+from headwater.lineage.runs.job_identity import job_key, run_id_of
+from headwater.lineage.runs.merged_run import Run, fold
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.sinks.interface.shape import SinkEvent
-from headwater.sinks.targets.purview.atlas import PLACEHOLDER, PROCESS, Entity, entity_reference
+from headwater.sinks.contract.shape import SinkEvent
+from headwater.sinks.targets.purview.atlas import PLACEHOLDER, PROCESS, Entity, reference
 from headwater.sinks.targets.purview.columns import MARK, ColumnBuilder
 from headwater.sinks.targets.purview.names import QualifiedName, QualifiedNames
 
@@ -37,51 +35,45 @@ class EntityBuilder:
     def __init__(self, names: QualifiedNames) -> None:
         self._names = names
         self._sent: dict[Name, Name] = {}
-        """Maps a canonical name to the spelling that is sent, so that a batch spells each dataset in one way."""
-        self._contents = FacetContentsInMemory()
+        """Canonical name to the spelling that is written, so that a batch spells each dataset in one way."""
+        self._contents = ContentsInMemory()
         self._columns = ColumnBuilder()
-        self._reader = FactsReader(self._canonical_name, self._contents, event_rules=names.forms.of_events)
+        self._reader = FactsReader(self._canonical, self._contents, of_events=names.forms.of_events)
 
-    def read_facts(self, event: SinkEvent) -> RunFacts:
-        """Read the facts of an event, and store the schemas that it contains."""
+    def facts(self, event: SinkEvent) -> RunFacts:
+        """Read an event."""
         read = self._reader.read_body(event.body.decode())
-        self._columns.add_schemas(read.contents)
-        facets = self._reader.add_shape(read.event_shape, read.contents)
-        return self._reader.facts_of_event(event.head.event_id, event.head.received_us, read, facets)
+        self._columns.learn(read.contents)
+        facets = self._reader.learn(read.said, read.contents)
+        return self._reader.fact(event.head.event_id, event.head.received_us, read, facets)
 
-    def job_state_entities(self, fact: RunFacts) -> list[Entity]:
-        """Return the job entity of an event, with the state that the event reports."""
-        return [_job_entity(merge_run([fact], NameResolver()))]
+    def of_state(self, fact: RunFacts) -> list[Entity]:
+        """Return the job of an event with the event's state."""
+        return [_job(fold([fact], Naming()))]
 
-    def run_entities(self, facts: Sequence[RunFacts]) -> list[Entity]:
+    def of_run(self, facts: Sequence[RunFacts]) -> list[Entity]:
         """Return the entities of one run, or one declaration: datasets before the processes that refer to them."""
-        naming = NameResolver()
-        naming.bind(link for fact in facts for link in event_bindings(fact))
-        run = merge_run(facts, naming)
+        naming = Naming()
+        naming.bind(link for fact in facts for link in links_of(fact))
+        run = fold(facts, naming)
         rules = EdgeRules(self._contents, naming, lambda _, column: column, lambda _, __: None)
         mentions = (*run.inputs.values(), *run.outputs.values())
         schemas = {each.name.plain: each.schema for each in mentions if each.schema}
-        of_run = partial(self._dataset_and_column_entities, schemas, iso_time(run.last_us) or "")
+        of_run = partial(self._dataset, schemas, iso(run.last_us) or "")
         datasets: dict[str, list[Entity]] = {}
-        processes = [] if run.kind == "DATASET" else [_job_entity(run)]
-        for inputs, lineages in _group_by_inputs(derive_output_lineages(run, rules)).items():
+        processes = [] if run.kind == "DATASET" else [_job(run)]
+        for inputs, lineages in _by_inputs(output_lineages(run, rules)).items():
             outputs = sorted(each.output.plain for each in lineages if each.output)
             if run.kind == "DATASET" and not inputs:
                 datasets |= dict(map(of_run, outputs))  # it describes them, and no job makes them
                 continue
             datasets |= dict(map(of_run, [*inputs, *outputs]))
-            processes.append(self._process_entity(run, inputs, outputs, lineages))
+            processes.append(self._process(run, inputs, outputs, lineages))
         return [*chain.from_iterable(datasets.values()), *processes]
 
-    def _dataset_and_column_entities(
-        self, schemas: Mapping[Name, str], time: str, name: Name
-    ) -> tuple[str, list[Entity]]:
-        """Return a dataset's qualified name, and its entity followed by its columns.
-
-        There are columns only if the dataset's rule defines them and `schemas`, a mapping to content hashes, has a
-        schema.
-        """
-        found = self._qualified_name(name)
+    def _dataset(self, schemas: Mapping[Name, str], time: str, name: Name) -> tuple[str, list[Entity]]:
+        """Return a dataset followed by its columns, if they have a type and an event reports them."""
+        found = self._qualified(name)
         attributes = {"name": found.shown, "qualifiedName": found.qualified_name}
         if found.type == PLACEHOLDER:
             attributes |= dict(zip(("openlineageNamespace", "openlineageName"), name.parts, strict=True))
@@ -89,15 +81,15 @@ class EntityBuilder:
         if found.columns is None:
             return found.qualified_name, [table]
         table["customAttributes"] = {MARK: "made"}
-        columns = self._columns.columns_of_table(table, found.columns, schemas[name], time) if name in schemas else ()
+        columns = self._columns.columns(table, found.columns, schemas[name], time) if name in schemas else ()
         return found.qualified_name, [table, *columns]
 
-    def _process_entity(
+    def _process(
         self, run: Run, inputs: Sequence[Name], outputs: Sequence[Name], lineages: Sequence[OutputLineage]
     ) -> Entity:
-        read, written = self._dataset_references(inputs), self._dataset_references(outputs)
-        entity = _job_entity(run)
-        hashes = f"{self._names_hash(inputs)}->{self._names_hash(outputs)}"
+        read, written = self._references(inputs), self._references(outputs)
+        entity = _job(run)
+        hashes = f"{self._hash(inputs)}->{self._hash(outputs)}"
         entity["attributes"] |= {
             "qualifiedName": f"{entity['attributes']['qualifiedName']}/processes/{hashes}",
             "inputs": read,
@@ -106,34 +98,32 @@ class EntityBuilder:
         }
         return entity
 
-    def _canonical_name(self, namespace: str, name: str) -> Name:
+    def _canonical(self, namespace: str, name: str) -> Name:
         canonical = self._names.forms.canonical(namespace, name)
         if (namespace, name) != canonical.parts:
             sent = Name(namespace, name)
-            self._sent[canonical] = min(self._sent.get(canonical, sent), sent, key=_spelling_preference)
+            self._sent[canonical] = min(self._sent.get(canonical, sent), sent, key=_preference)
         return canonical
 
-    def _qualified_name(self, name: Name) -> QualifiedName:
-        return self._names.qualified_name(name, self._sent.get(name))
+    def _qualified(self, name: Name) -> QualifiedName:
+        return self._names.of(name, self._sent.get(name))
 
-    def _dataset_references(self, names: Iterable[Name]) -> list[Entity]:
-        found = {each.qualified_name: each for each in map(self._qualified_name, names)}
-        return [entity_reference(each.type, each.qualified_name) for _, each in sorted(found.items())]
+    def _references(self, names: Iterable[Name]) -> list[Entity]:
+        found = {each.qualified_name: each for each in map(self._qualified, names)}
+        return [reference(each.type, each.qualified_name) for _, each in sorted(found.items())]
 
-    def _names_hash(self, names: Iterable[Name]) -> str:
-        """Return a hash of canonical names for the name of a process; different spellings result in the same hash."""
-        found = sorted({self._names.qualified_name(name).qualified_name for name in names})
+    def _hash(self, names: Iterable[Name]) -> str:
+        """Return the hash in a process's name, of canonical names, so that other spellings give the same process."""
+        found = sorted({self._names.of(name).qualified_name for name in names})
         return sha256("\n".join(found).encode()).hexdigest()[:32]
 
     def _column_mapping(self, lineages: Iterable[OutputLineage]) -> list[dict[str, Any]]:
-        """Return the value of `columnMapping`: pairs of columns for each pair of datasets, only from direct edges."""
+        """Return pairs of columns by pairs of datasets; only edges that copy values, not filters or joins."""
         pairs: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
         for lineage in lineages:
             for edge in lineage.edges:
-                if lineage.output and edge.target is not None and edge.transformation.is_direct:
-                    pair = tuple(
-                        self._qualified_name(each.plain).qualified_name for each in (edge.source, lineage.output)
-                    )
+                if lineage.output and edge.target is not None and edge.transformation.direct:
+                    pair = tuple(self._qualified(each.plain).qualified_name for each in (edge.source, lineage.output))
                     pairs.setdefault((pair[0], pair[1]), {})[edge.column, edge.target] = None
         return [
             {
@@ -144,19 +134,19 @@ class EntityBuilder:
         ]
 
 
-def _group_by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...], list[OutputLineage]]:
-    """Group the lineages of outputs by their inputs, because one process connects all its inputs to all its outputs."""
+def _by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...], list[OutputLineage]]:
+    """Group outputs by equal inputs: a single process with all of them would connect every input to every output."""
     same: dict[tuple[int, int], list[OutputLineage]] = {}
     for each in lineages:  # thousands of outputs share one tuple of inputs
-        same.setdefault((id(each.source_datasets), id(each.column_sources)), []).append(each)
+        same.setdefault((id(each.tables), id(each.named)), []).append(each)
     found: dict[tuple[Name, ...], list[OutputLineage]] = {}
     for outputs in same.values():
-        inputs = {name.plain for name in (*outputs[0].source_datasets, *outputs[0].column_sources)}
+        inputs = {name.plain for name in (*outputs[0].tables, *outputs[0].named)}
         found.setdefault(tuple(sorted(inputs)), []).extend(outputs)
     return found
 
 
-def _job_entity(run: Run) -> Entity:
+def _job(run: Run) -> Entity:
     """Return the entity of a job; for declared datasets, an entity for their producer."""
     namespace, name = run.job_key.parts if run.kind != "DATASET" else ("declared", run.producer)
     shown = job_key(run.job, None).name if run.kind != "DATASET" else name  # the job key may contain an artifact's id
@@ -168,12 +158,12 @@ def _job_entity(run: Run) -> Entity:
             "jobNamespace": namespace,
             "jobName": shown,
             "openlineageState": run.state,
-            "lastEventTime": iso_time(run.last_us) or "",
+            "lastEventTime": iso(run.last_us) or "",
             "openlineageRunId": run_id_of(run.key) if run.kind == "RUN" else "",
         },
     }
 
 
-def _spelling_preference(sent: Name) -> tuple[int, str, str]:
-    """Return a sort key that prefers a table without a schema, then capital letters, whatever the order of events."""
+def _preference(sent: Name) -> tuple[int, str, str]:
+    """Prefer a table without a schema, then capital letters; independent of the order of events."""
     return count_parts(sent.name), sent.name, sent.namespace

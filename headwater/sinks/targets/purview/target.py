@@ -1,4 +1,4 @@
-"""Send runs to Microsoft Purview as Atlas entities, by bulk upserts; never change assets that scans have created."""
+"""Send runs to Microsoft Purview as Atlas entities, by bulk upserts; assets from scans are never changed."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.connecting.authentication import EntraId
 from headwater.sinks.connecting.http import HttpOptions, open_poster
-from headwater.sinks.interface.options import Options, SecretResolver
-from headwater.sinks.interface.shape import History, Outcome, Payload, SinkEvent
-from headwater.sinks.interface.support import ItemSupport, SupportTable
+from headwater.sinks.contract.options import Options, SecretResolver
+from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent
+from headwater.sinks.contract.support import ItemSupport, SupportTable
 from headwater.sinks.targets.purview.account import PurviewAccount, RequestFailed
 from headwater.sinks.targets.purview.atlas import Entity, deduplicate
 from headwater.sinks.targets.purview.catalog import PurviewCatalog
@@ -69,7 +69,7 @@ OPTIONS = PurviewOptions
 
 
 def support_table(_: Options) -> SupportTable:
-    """Return what Purview can represent: the newest state of jobs, lineage of datasets, and direct column lineage."""
+    """Return what Purview can represent: the newest state of jobs, lineage of datasets, and columns that are copied."""
     return _SUPPORT
 
 
@@ -83,49 +83,49 @@ class PurviewTarget:
         self._names = names
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events of runs that have no earlier events."""
+        """Convert events whose runs have no earlier events."""
         return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return the payloads of events: the lineage of a run for its last event, the job's state for other events."""
+        """Return a run's lineage with its last event; earlier events contribute the job's state."""
         builder = EntityBuilder(self._names)
         runs: dict[str, list[RunFacts]] = defaultdict(list)
         for event in chain.from_iterable(history.values()):
-            fact = builder.read_facts(event)
+            fact = builder.facts(event)
             runs[fact.run_key].append(fact)
-        facts = [builder.read_facts(event) for event in events]
+        facts = [builder.facts(event) for event in events]
         last: dict[str, RunFacts] = {}
         for fact in facts:
             runs[fact.run_key].append(fact)
             last[fact.run_key] = fact
         return [
-            _payload(event, _entities_of_event(builder, fact, runs[fact.run_key], is_last=fact is last[fact.run_key]))
+            _payload(event, _entities(builder, fact, runs[fact.run_key], is_last=fact is last[fact.run_key]))
             for event, fact in zip(events, facts, strict=True)
         ]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Upsert the entities of payloads; refuses payloads with types that the account does not know."""
+        """Create missing datasets, then the processes that refer to them; events with unknown types are refused."""
         entities = [msgspec.json.decode(payload.body)["entities"] for payload in payloads]
         try:
             missing = self._account.missing_types({each["typeName"] for own in entities for each in own})
             refused = {
-                place: _unknown_types_refusal(unknown)
+                place: _refusal(unknown)
                 for place, own in enumerate(entities)
                 if (unknown := sorted(missing & {each["typeName"] for each in own}))
             }
             taken = [own for place, own in enumerate(entities) if place not in refused]
-            self._catalog.upsert_entities(deduplicate(taken), newest_columns(taken))
+            self._catalog.upsert(deduplicate(taken), newest_columns(taken))
         except RequestFailed as error:
-            return error.outcome_for(len(payloads))
+            return error.outcome(len(payloads))
         return Outcome(refused=refused)
 
     def check(self) -> str:
-        """Check access, and report which types of the rules the account does not know."""
+        """Check access, and which types of the rules the account does not know."""
         self._account.check_answer()
         try:
-            missing = self._account.missing_types(set(self._names.entity_types))
+            missing = self._account.missing_types(set(self._names.types))
         except RequestFailed as error:
-            raise Retry(error.outcome_for(1).trouble or "It returned no list of types.") from error
+            raise Retry(error.outcome(1).trouble or "It returned no list of types.") from error
         unknown = f"; it does not know {', '.join(sorted(missing))}: correct `names`" if missing else ""
         return f"the server responds like Purview{unknown}"
 
@@ -149,27 +149,25 @@ def qualified_names(options: Options) -> QualifiedNames:
         raise WrongQuestion(
             f"A sink of type {options.type} has no rules for qualified names. Use a sink of type purview."
         )
-    return QualifiedNames(options.names, _load_rules(options.rules), options.databricks_workspace)
+    return QualifiedNames(options.names, _rules(options.rules), options.databricks_workspace)
 
 
-def _load_rules(folder: Path | None) -> NameRules:
+def _rules(folder: Path | None) -> NameRules:
     if folder is None:
         return default_rules()
     if not folder.expanduser().is_dir():
         raise WrongSetting(f"The folder {folder} does not exist. Create it, or correct `rules`.")
     files = RulesFiles(folder.expanduser())
-    rules = files.current_rules().names
+    rules = files.current().names
     if files.problems:
         raise WrongSetting(files.problems[0])
     return rules
 
 
-def _entities_of_event(
-    builder: EntityBuilder, fact: RunFacts, run: Sequence[RunFacts], *, is_last: bool
-) -> list[Entity]:
+def _entities(builder: EntityBuilder, fact: RunFacts, run: Sequence[RunFacts], *, is_last: bool) -> list[Entity]:
     if fact.kind != "RUN":
-        return builder.run_entities([fact])
-    return builder.run_entities(run) if is_last else builder.job_state_entities(fact)
+        return builder.of_run([fact])
+    return builder.of_run(run) if is_last else builder.of_state(fact)
 
 
 def _payload(event: SinkEvent, entities: Sequence[Entity]) -> Payload:
@@ -177,7 +175,7 @@ def _payload(event: SinkEvent, entities: Sequence[Entity]) -> Payload:
     return Payload(event, body, None if entities else "it contains no job and no dataset for the catalog")
 
 
-def _unknown_types_refusal(types: Sequence[str]) -> str:
+def _refusal(types: Sequence[str]) -> str:
     return (
         f"Purview does not know the type {', '.join(types)}. Correct `names`, or register such a source; then redrive."
     )

@@ -1,7 +1,4 @@
-"""Query a Headwater server for exposed columns and broken contracts.
-
-See docs/reference/questions.md and docs/how-to/analytics-engineer/contracts.md.
-"""
+"""Query a Headwater server for exposed columns (docs/questions.md) and broken contracts (docs/contracts.md)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,13 +10,13 @@ from pydantic import Field
 
 from headwater.common.errors import Retry
 from headwater.sinks.connecting.http import Endpoint, Poster
-from headwater.sinks.interface.options import Pause
+from headwater.sinks.contract.options import Pause
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 _MOST = 10_000
 """Maximum number of columns or contracts in a response."""
 _MOST_BYTES = 64 << 20
-"""Maximum size of a response in bytes; a truncated response is discarded."""
+"""Of a response, whose names may be long; a truncated response is discarded."""
 
 
 class HeadwaterServer(Endpoint):
@@ -29,7 +26,7 @@ class HeadwaterServer(Endpoint):
     every: Pause = Field(300.0, ge=1, description="Time between two queries.")
 
 
-class ExposingStep(msgspec.Struct):
+class ExposedBy(msgspec.Struct):
     """The last step of a shortest path to a column, as in the server's response."""
 
     namespace: str
@@ -46,16 +43,16 @@ class ExposedColumn(msgspec.Struct):
     dataset: str
     column: str | None
     source: dict[str, str | None] | None
-    via: ExposingStep
+    via: ExposedBy
 
-    def id_with_tag(self, tag: str) -> str:
+    def id_of(self, tag: str) -> str:
         """Return an id that distinguishes the column from others; upper and lower case are the same column."""
         identity = msgspec.json.encode((tag, self.namespace, self.dataset, (self.column or "").casefold()))
         return hashlib.sha256(identity).hexdigest()[:16]
 
 
 class _Item(msgspec.Struct):
-    """tagged: whether the column itself has the tag; older servers omit this member and do not list such columns."""
+    """The member that shows whether the column itself has the tag; older servers omit it and list no such columns."""
 
     tagged: bool = False
 
@@ -69,31 +66,31 @@ class _UnknownTag(msgspec.Struct):
     nearest: list[str]
 
 
-class ExposedColumnsClient:
-    """Requests exposed columns from one Headwater server."""
+class ExposedColumns:
+    """A connection to one Headwater server."""
 
     def __init__(self, poster: Poster, url: str, tags: Sequence[str]) -> None:
-        """url: address of the server, for error messages. tags: tags of the columns to request."""
+        """url: address for messages."""
         self._poster = poster
         self._url = url
         self._tags = tags
 
-    def fetch_by_tag(self) -> dict[str, list[ExposedColumn]]:
-        """Return, for each tag, all columns that contain the tag's values unmasked, without repeats.
+    def by_tag(self) -> dict[str, list[ExposedColumn]]:
+        """Return all columns that contain a tag's values unmasked, by tag, without repeats.
 
-        Columns that have the tag themselves are left out, because the person who set the tag knows these columns.
-        Raises Retry if there is no response or it is incomplete.
+        Columns that have the tag themselves are left out, because whoever tagged them knows about them.
+        Raises Retry if the server does not respond, or not completely.
         """
-        return {tag: self._fetch_for_tag(tag) for tag in self._tags}
+        return {tag: self._of(tag) for tag in self._tags}
 
-    def _fetch_for_tag(self, tag: str) -> list[ExposedColumn]:
+    def _of(self, tag: str) -> list[ExposedColumn]:
         # With this order tagged columns are last, so they do not displace other columns.
         asked = urlencode({"tag": tag, "exposure": "exposed", "sort": "-exposure", "limit": _MOST})
-        answer = self._poster.request("GET", f"/api/headwater/v1/surface?{asked}", max_bytes=_MOST_BYTES)
+        answer = self._poster.ask("GET", f"/api/headwater/v1/surface?{asked}", max_bytes=_MOST_BYTES)
         if answer.status == 404 and _decode(answer.body, _UnknownTag) is not None:
             return []  # Headwater returns 404 for a tag only if no unread event could contain it
         found = _decode(answer.body, _SurfaceAnswer) if answer.status == 200 else None
-        reached = None if found is None else _parse_untagged(found.items)
+        reached = None if found is None else _untagged(found.items)
         if found is None or reached is None:
             why = answer.body[:200].decode("utf-8", "replace").strip()
             raise Retry(f"{self._url} returned no list of exposed columns, status {answer.status}: {why}")
@@ -102,15 +99,15 @@ class ExposedColumnsClient:
                 f"{self._url} has more than {_MOST} exposed columns with the tag {tag!r}, "
                 "so no notices about new ones are sent."
             )
-        return list({each.id_with_tag(tag): each for each in reached}.values())
+        return list({each.id_of(tag): each for each in reached}.values())
 
     def close(self) -> None:
         """Close the connection."""
         self._poster.close()
 
 
-def _parse_untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
-    """Return the columns that do not have the tag themselves, or None if an item cannot be read."""
+def _untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
+    """Return the items without the tag, None if an item cannot be read."""
     found = []
     for each in items:
         if (item := _decode(each, _Item)) is None:
@@ -162,17 +159,17 @@ class _ContractsAnswer(msgspec.Struct):
     truncated: bool
 
 
-class BrokenContractsClient:
-    """Requests broken contracts from one Headwater server."""
+class BrokenContracts:
+    """A connection to one Headwater server."""
 
     def __init__(self, poster: Poster, url: str) -> None:
-        """url: address of the server, for error messages."""
+        """url: address for messages."""
         self._poster, self._url = poster, url
 
-    def fetch_broken(self) -> list[BrokenContract]:
-        """Return all broken contracts; raises Retry if there is no response or it is incomplete."""
+    def broken(self) -> list[BrokenContract]:
+        """Return all broken contracts; raises Retry if the server does not respond, or not completely."""
         asked = urlencode({"limit": _MOST, "sort": "state"})
-        answer = self._poster.request("GET", f"/api/headwater/v1/contracts?{asked}", max_bytes=_MOST_BYTES)
+        answer = self._poster.ask("GET", f"/api/headwater/v1/contracts?{asked}", max_bytes=_MOST_BYTES)
         found = _decode(answer.body, _ContractsAnswer) if answer.status == 200 else None
         if found is None:
             why = answer.body[:200].decode("utf-8", "replace").strip()

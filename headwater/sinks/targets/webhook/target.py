@@ -16,34 +16,34 @@ from headwater.events.stored_cells import StoredHead
 from headwater.lineage.runs.lost_runs import LOST_AFTER
 from headwater.sinks.connecting.authentication import Headers
 from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
-from headwater.sinks.interface.options import Options, Pause, SecretReference, SecretResolver, Silence
-from headwater.sinks.interface.shape import WATCH, Outcome, Payload, SinkEvent
-from headwater.sinks.interface.support import ItemSupport, SupportTable
+from headwater.sinks.contract.options import Options, Pause, SecretReference, SecretResolver, Silence
+from headwater.sinks.contract.shape import WATCH, Outcome, Payload, SinkEvent
+from headwater.sinks.contract.support import ItemSupport, SupportTable
 from headwater.sinks.merging.payloads import SchemaChanges
 from headwater.sinks.merging.runs import MergedEvent
 from headwater.sinks.targets.webhook.notices import (
     NoticeKind,
-    column_exposed_notice,
-    contract_broken_notice,
+    column_exposed,
+    contract_broken,
     is_comparison,
-    run_failed_notice,
-    run_lost_notice,
-    schema_changed_notice,
-    unreported_found_notice,
+    run_failed,
+    run_lost,
+    schema_changed,
+    unreported_found,
 )
 from headwater.sinks.targets.webhook.server import (
     BrokenContract,
-    BrokenContractsClient,
+    BrokenContracts,
     ExposedColumn,
-    ExposedColumnsClient,
+    ExposedColumns,
     HeadwaterServer,
 )
 
 _ENDS = ("FAIL", "ABORT")
 _POLLED = frozenset(("column.exposed", "contract.broken"))
-"""Kinds of notices about facts that no event reports; the sink queries a Headwater server for these facts."""
+"""Notices that no event reports: the sink queries a Headwater server for them."""
 _CONTRACTS = " contracts"
-"""Key for the contracts in the stored poll state, in which all other keys are tags."""
+"""Key of the contracts among the tags in the stored state."""
 
 
 class WebhookOptions(HttpOptions):
@@ -115,13 +115,10 @@ class WebhookTarget:
         poster: Poster,
         path: str,
         notices: Sequence[NoticeKind],
-        exposed: ExposedColumnsClient | None,
-        broken: BrokenContractsClient | None = None,
+        exposed: ExposedColumns | None,
+        broken: BrokenContracts | None = None,
     ) -> None:
-        """path: path of each request below the poster's address. notices: kinds of notices to send.
-
-        exposed, broken: clients for exposed columns and broken contracts, or None to send no such notices.
-        """
+        """exposed, broken: connections to query for exposed columns and broken contracts, None if not wanted."""
         self._poster = poster
         self._path = path
         self._notices = notices
@@ -129,7 +126,7 @@ class WebhookTarget:
         self._broken = broken
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events to notices, without notices about schema changes."""
+        """Convert events without looking up schema changes."""
         return self.convert_changes(events, dict)
 
     def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
@@ -140,32 +137,26 @@ class WebhookTarget:
         found = []
         for event in events:
             if wants_failed and event.head.state in _ENDS:
-                found.append(Payload(event, run_failed_notice(event)))
+                found.append(Payload(event, run_failed(event)))
             elif event.head.event_id in changed:
-                found.append(Payload(event, schema_changed_notice(event, changed[event.head.event_id])))
-            elif (
-                "unreported.found" in self._notices
-                and is_comparison(event)
-                and (notice := unreported_found_notice(event))
-            ):
+                found.append(Payload(event, schema_changed(event, changed[event.head.event_id])))
+            elif "unreported.found" in self._notices and is_comparison(event) and (notice := unreported_found(event)):
                 found.append(Payload(event, notice))
         return found
 
     def convert_lost(self, event: SinkEvent, run: MergedEvent) -> Payload:
         """Return the notice of a lost run."""
-        return Payload(event, run_lost_notice(event, run))
+        return Payload(event, run_lost(event, run))
 
     def poll(self, at_us: int, turn: int) -> dict[str, list[Payload]]:
         """Return the notices of all exposed columns, by tag, and of all broken contracts.
 
         Raises Retry if a list is incomplete.
         """
-        exposed = self._exposed.fetch_by_tag() if self._exposed else {}
-        found = {
-            tag: [_exposed_payload(tag, each, at_us, turn) for each in columns] for tag, columns in exposed.items()
-        }
+        exposed = self._exposed.by_tag() if self._exposed else {}
+        found = {tag: [_exposed(tag, each, at_us, turn) for each in columns] for tag, columns in exposed.items()}
         if self._broken:
-            found[_CONTRACTS] = [_contract_broken_payload(each, at_us, turn) for each in self._broken.fetch_broken()]
+            found[_CONTRACTS] = [_contract_broken(each, at_us, turn) for each in self._broken.broken()]
         return found
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
@@ -174,10 +165,10 @@ class WebhookTarget:
 
     def check(self) -> str:
         """Post a notice of the type `ping` without content."""
-        status = self._poster.request("POST", self._path, b'{"type":"ping","id":"msg_ping"}').status
+        status = self._poster.ask("POST", self._path, b'{"type":"ping","id":"msg_ping"}').status
         if not 200 <= status < 300:
             raise WrongSetting(f"A signed ping returned status {status}. Correct `url`, `secret` or `key`.")
-        found = self._exposed.fetch_by_tag() if self._exposed else {}
+        found = self._exposed.by_tag() if self._exposed else {}
         counted = (f"{len(columns)} columns with the tag {tag!r} are exposed" for tag, columns in found.items())
         return "; ".join([f"it responds with status {status} to a signed ping", *counted])
 
@@ -189,18 +180,18 @@ class WebhookTarget:
                 each.close()
 
 
-def _exposed_payload(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
-    """Return the notice, with a COMPLETE event of the job that exposes the column, so that the filter can match."""
+def _exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
+    """Return a notice with the position of a COMPLETE event of the job that exposes the column, for the filter."""
     job = column.via.job
-    head = StoredHead(at_us, column.id_with_tag(tag), at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
-    return Payload(SinkEvent(WATCH, head, b""), column_exposed_notice(tag, column, at_us, turn))
+    head = StoredHead(at_us, column.id_of(tag), at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
+    return Payload(SinkEvent(WATCH, head, b""), column_exposed(tag, column, at_us, turn))
 
 
-def _contract_broken_payload(contract: BrokenContract, at_us: int, turn: int) -> Payload:
-    """Return the notice, with a COMPLETE event of the job that broke the contract, so that the filter can match."""
+def _contract_broken(contract: BrokenContract, at_us: int, turn: int) -> Payload:
+    """Return a notice with the position of a COMPLETE event of the job that broke the contract, for the filter."""
     job = next((each.job for each in contract.breaks if each.job), None) or {"namespace": "", "name": ""}
     head = StoredHead(at_us, contract.id, at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
-    return Payload(SinkEvent(WATCH, head, b""), contract_broken_notice(contract, at_us, turn))
+    return Payload(SinkEvent(WATCH, head, b""), contract_broken(contract, at_us, turn))
 
 
 def open_target(options: Options, reveal: SecretResolver) -> WebhookTarget:
@@ -211,9 +202,9 @@ def open_target(options: Options, reveal: SecretResolver) -> WebhookTarget:
     asked = given.headwater if given.poll_interval_s is not None else None
     exposed = broken = None
     if asked and "column.exposed" in given.notices:
-        exposed = ExposedColumnsClient(open_poster(asked, reveal), asked.url, asked.tags)
+        exposed = ExposedColumns(open_poster(asked, reveal), asked.url, asked.tags)
     if asked and "contract.broken" in given.notices:
-        broken = BrokenContractsClient(open_poster(asked, reveal), asked.url)
+        broken = BrokenContracts(open_poster(asked, reveal), asked.url)
     return WebhookTarget(poster, "" if "/" in bare else "/", given.notices, exposed, broken)
 
 
@@ -222,10 +213,7 @@ class _Notice(msgspec.Struct):
 
 
 def sign_notices(key: bytes) -> Headers:
-    """Return a function that returns the signature headers of a notice.
-
-    The signature is an HMAC-SHA256 of the notice's id, the time of sending (s) and the body.
-    """
+    """Return a function that signs a notice: HMAC-SHA256 over its id, the time of sending (s) and its body."""
 
     def headers(_: str, __: str, body: bytes | None) -> dict[str, str]:
         notice, sent = body or b"", str(int(time.time()))
@@ -238,7 +226,7 @@ def sign_notices(key: bytes) -> Headers:
 
 
 def signing_key(secret: str) -> bytes:
-    """Decode a secret to a signing key; raises WrongSetting if the secret is not valid."""
+    """Decode a secret to a key; raises WrongSetting if it is not valid."""
     try:
         key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error:

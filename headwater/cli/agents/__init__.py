@@ -1,1 +1,0 @@
-"""Questions for agents over the Model Context Protocol (`headwater mcp`)."""

@@ -1,0 +1,150 @@
+"""Reads the events of bronze in order of event time, page by page."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from headwater.events.position import Source
+from headwater.lake.bronze_tables import Bronze
+from headwater.lake.queries import QueryRows, quoted
+
+PAGE = 200_000
+"""Events per page. A page is one query and stays in memory; events with the same time are never split."""
+_BUCKETS = 4_096
+
+EVENT_US = "cast(coalesce(event_time, received_at) AS bigint)"
+_RECEIVED_US = "cast(received_at AS bigint)"
+ORDER = f"{EVENT_US}, {_RECEIVED_US}, incarnation, partition, sequence"
+"""The SQL sort order. An event without event time uses its time of receipt."""
+
+
+class Selection(NamedTuple):
+    """A selection of events: in [since, until) (us, UTC; None: unbounded), up to the heads of partitions."""
+
+    heads: Mapping[Source, int]
+    by_receipt: bool
+    since_us: int | None
+    until_us: int | None
+
+
+class OrderedPlace(NamedTuple):
+    """The position of an event, and its time (us, UTC)."""
+
+    event_us: int
+    source: Source
+    sequence: int
+
+
+class _Page(NamedTuple):
+    """A span of event times, [since, until), and the number of rows before and within it."""
+
+    before: int
+    size: int
+    since_us: int
+    until_us: int
+
+
+class EventList:
+    """The selected events as a list with row numbers from 1.
+
+    Keeps two pages in memory. Rows that retention or erasure removes meanwhile leave a gap at the end of their page,
+    and do not shift later pages.
+    """
+
+    def __init__(self, bronze: Bronze, selection: Selection, page: int = PAGE) -> None:
+        """Count the events by time. page: maximum number of events per page."""
+        self._bronze = bronze
+        self._most = page
+        self._where = _where(selection)
+        self._pages = [*_pages(self._counts(), page)] if selection.heads else []
+        self._read: dict[int, QueryRows] = {}
+        self.total = self._pages[-1].before + self._pages[-1].size if self._pages else 0
+
+    def behind(self, row: int, most: int) -> tuple[int, Sequence[OrderedPlace]]:
+        """Return at most `most` places after `row`, and the row number before the first of them; none at the end."""
+        at = max(0, bisect_right(self._pages, row, key=lambda page: page.before) - 1)
+        for number in range(at, len(self._pages)):
+            start = max(0, row - self._pages[number].before)
+            if places := self._places(number, start, most):
+                return self._pages[number].before + start, places
+        return row, ()
+
+    def _places(self, number: int, start: int, most: int) -> list[OrderedPlace]:
+        rows = self._rows(number)
+        most = min(most, len(rows.column("sequence")) - start)
+        if most <= 0:
+            return []
+        names = ("event_us", "log", "incarnation", "partition", "sequence")
+        columns = [rows.column(name).slice(start, most).to_pylist() for name in names]
+        return [
+            OrderedPlace(event_us, Source(log, epoch, partition), sequence)
+            for event_us, log, epoch, partition, sequence in zip(*columns, strict=True)
+        ]
+
+    def _rows(self, number: int) -> QueryRows:
+        if number not in self._read:
+            page = self._pages[number]
+            found = self._bronze.events.query(
+                f"SELECT {EVENT_US} AS event_us, log, incarnation, partition, sequence FROM t "
+                f"WHERE {self._where} AND {_between(page.since_us, page.until_us)} ORDER BY {ORDER}"
+            )
+            self._read = {known: rows for known, rows in self._read.items() if known == number - 1} | {number: found}
+        return self._read[number]
+
+    def _counts(self) -> Iterator[tuple[int, int, int]]:
+        found = self._bronze.events.query(
+            f"SELECT min({EVENT_US}) AS first, max({EVENT_US}) AS last FROM t WHERE {self._where}"
+        )
+        first, last = found.column("first")[0].as_py(), found.column("last")[0].as_py()
+        if first is not None:
+            yield from self._counts_between(first, last + 1)
+
+    def _counts_between(self, since_us: int, until_us: int) -> Iterator[tuple[int, int, int]]:
+        """Yield ranges of event times with their counts. A count exceeds a page only if all its times are equal."""
+        width = -(-(until_us - since_us) // _BUCKETS)
+        found = self._bronze.events.query(
+            f"SELECT ({EVENT_US} - {since_us}) / {width} AS bucket, count(*) AS n FROM t "
+            f"WHERE {self._where} AND {_between(since_us, until_us)} GROUP BY bucket ORDER BY bucket"
+        )
+        for bucket, count in zip(found.column("bucket").to_pylist(), found.column("n").to_pylist(), strict=True):
+            begins = since_us + bucket * width
+            if count > self._most and width > 1:
+                yield from self._counts_between(begins, begins + width)
+            else:
+                yield begins, begins + width, count
+
+
+def _pages(counts: Iterator[tuple[int, int, int]], most: int) -> Iterator[_Page]:
+    page: _Page | None = None
+    for since_us, until_us, count in counts:
+        if page and page.size + count <= most:
+            page = page._replace(size=page.size + count, until_us=until_us)
+            continue
+        if page:
+            yield page
+        page = _Page(page.before + page.size if page else 0, count, since_us, until_us)
+    if page:
+        yield page
+
+
+def _between(since_us: int, until_us: int) -> str:
+    """Return the condition of a range of event times. The bare column allows skipping files by their statistics."""
+    micros = [f"arrow_cast({each}, 'Timestamp(Microsecond, Some(\"UTC\"))')" for each in (since_us, until_us)]
+    return (
+        f"{EVENT_US} >= {since_us} AND {EVENT_US} < {until_us} "
+        f"AND (event_time IS NULL OR (event_time >= {micros[0]} AND event_time < {micros[1]}))"
+    )
+
+
+def _where(selection: Selection) -> str:
+    heads = " OR ".join(
+        f"(log = {quoted(each.log)} AND incarnation = {quoted(each.epoch)} AND partition = {quoted(each.partition)} "
+        f"AND sequence <= {head})"
+        for each, head in selection.heads.items()
+    )
+    time_us = _RECEIVED_US if selection.by_receipt else EVENT_US
+    bounds = [f"({heads})"]
+    for sign, bound_us in ((">=", selection.since_us), ("<", selection.until_us)):
+        if bound_us is not None:
+            bounds.append(f"{time_us} {sign} {bound_us}")
+    return " AND ".join(bounds)

@@ -1,0 +1,1 @@
+"""Which lineage counts at a time: the validity of edges, and the snapshots that answer questions."""

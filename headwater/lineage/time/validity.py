@@ -1,0 +1,120 @@
+"""The periods in which edges counted, computed from the candidates of one job output in order of time."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from headwater.lineage.edges.current_candidates import SILENT, Candidate, newness
+
+K = TypeVar("K")
+
+
+class ValidityInterval(NamedTuple, Generic[K]):
+    """A period in which an edge counted without a break, from `since_us` to before `until_us`.
+
+    until_us: None if it still counts; runs: number of runs that reported it in that period.
+    rows_confirmed: at least one of them is known to have written rows.
+    """
+
+    edge: K
+    since_us: int
+    until_us: int | None
+    last_seen_us: int
+    runs: int
+    rows_confirmed: bool
+
+
+class ValidityHistory(Generic[K]):
+    """The intervals of all edges of one job and output, from old to new; see `current_candidates.standing`.
+
+    A run counts from its own time on, with all that is known about it today.
+    """
+
+    def __init__(
+        self,
+        layer: str,
+        candidates: Iterable[Candidate[Sequence[K]]] = (),
+        intervals: Iterable[ValidityInterval[K]] = (),
+    ):
+        """Continue after `candidates`: at least those that count, and those of executions that may continue.
+
+        intervals: the intervals that count at that time.
+        """
+        self.ended: list[ValidityInterval[K]] = []
+        self._observed = layer == "observed"
+        self._lineage = False
+        self._current = self._latest = ""
+        self._current_rank: tuple[int, Any] | None = None
+        self._latest_rank: Any = None
+        self._candidates: dict[str, list[Candidate[Sequence[K]]]] = {}
+        self._open = {interval.edge: interval for interval in intervals}
+        for candidate in sorted(candidates, key=_in_time):
+            self._turn_to(candidate)
+
+    @property
+    def standing(self) -> list[ValidityInterval[K]]:
+        """The intervals that count after all candidates."""
+        return list(self._open.values())
+
+    def add(self, candidates: Iterable[Candidate[Sequence[K]]]) -> None:
+        """Add candidates that are later than all before. The `lineage` of a candidate must name each edge once."""
+        for time_us, same_time in groupby(sorted(candidates, key=_in_time), key=lambda candidate: candidate.time_us):
+            before = self._counting
+            fresh = list(same_time)
+            for candidate in fresh:
+                self._turn_to(candidate)
+            begun = self._counting - before
+            if self._counting != before:
+                lineage = {
+                    edge
+                    for execution in self._counting
+                    for candidate in self._candidates[execution]
+                    for edge in candidate.lineage
+                }
+                self._close([edge for edge in self._open if edge not in lineage], time_us)
+            own = [candidate for candidate in fresh if candidate.execution in self._counting - begun]
+            self._say(
+                [*own, *(candidate for execution in sorted(begun) for candidate in self._candidates[execution])],
+                time_us,
+            )
+
+    @property
+    def _counting(self) -> set[str]:
+        """The executions that count: the current one (rule 6.2) and the newest one (rule 6.4)."""
+        return {self._current, self._latest} & self._candidates.keys()
+
+    def _turn_to(self, candidate: Candidate[Sequence[K]]) -> None:
+        """Add a candidate and update the current and the newest execution (rules 6.2 to 6.4).
+
+        An execution without column lineage does not replace one with column lineage. A declaration always replaces the
+        one before.
+        """
+        self._candidates.setdefault(candidate.execution, []).append(candidate)
+        if self._observed and self._lineage and candidate.weight == SILENT:
+            return
+        if not self._lineage and candidate.weight > SILENT:
+            self._lineage, self._latest_rank, self._current_rank = True, None, None
+        order = newness(candidate)
+        if self._latest_rank is None or order >= self._latest_rank:  # a backfill of an older period is never the newest
+            self._latest, self._latest_rank = candidate.execution, order
+        rank = (candidate.weight if candidate.carries and self._observed else SILENT, order)
+        if self._current_rank is None or rank >= self._current_rank:
+            self._current, self._current_rank = candidate.execution, rank
+
+    def _close(self, edges: Iterable[K], time_us: int) -> None:
+        for edge in edges:
+            self.ended.append(self._open.pop(edge)._replace(until_us=time_us))
+
+    def _say(self, candidates: Iterable[Candidate[Sequence[K]]], time_us: int) -> None:
+        for candidate in candidates:
+            for edge in candidate.lineage:
+                known = self._open.get(edge) or ValidityInterval(edge, time_us, None, candidate.time_us, 0, False)
+                self._open[edge] = known._replace(
+                    last_seen_us=max(known.last_seen_us, candidate.time_us),
+                    runs=known.runs + 1,
+                    rows_confirmed=known.rows_confirmed or candidate.rows_confirmed,
+                )
+
+
+def _in_time(candidate: Candidate[Any]) -> tuple[int, str]:
+    return candidate.time_us, candidate.tie

@@ -1,0 +1,100 @@
+"""Edges by node in flat arrays of integers: the node at the other end, and the group of edges to it."""
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+NO_EDGES: "array[int]" = array("I")
+
+EdgeGroup = tuple[int, ...]
+"""The edges of a job between the same two nodes: for each, the number of its transformation and of its edge set."""
+
+
+class EdgeGroups:
+    """The groups of a graph by number. Equal groups are stored once, because a job reports the same for many columns.
+
+    edges: the edges of each group by number; empty for a group that is no longer used.
+    """
+
+    def __init__(self) -> None:
+        self.edges: list[EdgeGroup] = []
+        self._numbers: dict[EdgeGroup, int] = {}
+        self._uses = array("I")
+        self._free: list[int] = []
+
+    def use(self, edges: EdgeGroup) -> int:
+        """Count one more use of a group, and return its number."""
+        number = self._numbers.get(edges)
+        if number is None:
+            number = self._numbers[edges] = self._free.pop() if self._free else len(self.edges)
+            if number == len(self.edges):
+                self.edges.append(edges)
+                self._uses.append(0)
+            self.edges[number] = edges
+        self._uses[number] += 1
+        return number
+
+    def use_again(self, number: int) -> None:
+        """Count one more use of a group by its number."""
+        self._uses[number] += 1
+
+    def release(self, number: int) -> None:
+        """Count one use less of a group."""
+        self._uses[number] -= 1
+        if not self._uses[number]:
+            del self._numbers[self.edges[number]]
+            self.edges[number] = ()
+            self._free.append(number)
+
+    def __len__(self) -> int:
+        """Return the number of groups in use."""
+        return len(self._numbers)
+
+
+class Adjacency(dict[int, "array[int]"]):
+    """The edges at each node, in one direction."""
+
+    def __init__(self, groups: EdgeGroups):
+        """Create an empty adjacency; `groups` is shared by the two directions."""
+        self._groups = groups
+
+    def add(self, node: int, far: int, group: int) -> None:
+        """Add a group of edges from `node` to `far`."""
+        edges = self.get(node)
+        if edges is None:
+            edges = self[node] = array("I")
+        edges.append(far)
+        edges.append(group)
+
+    def edges(self, node: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (far node, transformation, edge set) of each edge at a node."""
+        groups = self._groups.edges
+        for far, group in pairs(self.get(node, NO_EDGES)):
+            for transformation, number in pairs(groups[group]):
+                yield far, transformation, number
+
+    def places(self, node: int) -> dict[int, int]:
+        """Return the index of the first group of each far node in the array of a node."""
+        fars = self.get(node, NO_EDGES)[::2]
+        return {far: 2 * at + 1 for at, far in zip(range(len(fars) - 1, -1, -1), reversed(fars), strict=True)}
+
+    def replace(self, nodes: Iterable[int], groups: Mapping[int, int | None]) -> None:
+        """Replace groups at some nodes; a group that maps to None is removed, and one that is not in `groups` stays."""
+        for node in nodes:
+            kept = array("I")
+            for far, group in pairs(self[node]):
+                other = groups.get(group, group)
+                if other is not None:
+                    kept.append(far)
+                    kept.append(other)
+            self[node] = kept
+
+    def used(self, nodes: Collection[int]) -> Iterator[int]:
+        """Yield the group number of each entry at some nodes."""
+        for node in nodes:
+            yield from self[node][1::2]
+
+
+def pairs(numbers: Iterable[int]) -> Iterable[tuple[int, int]]:
+    """Yield the numbers two by two: (node, group) of an array of edges, (transformation, edge set) of a group."""
+    each = iter(numbers)
+    return zip(each, each, strict=True)

@@ -1,0 +1,124 @@
+"""The shapes that all sinks share: an event to send, its payload, and the outcome of one attempt to deliver it.
+
+A target is one module: its options, a pure conversion from events to payloads, and one attempt to deliver payloads.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from headwater.events.position import Source
+from headwater.events.stored_cells import StoredHead
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import run_key
+
+CLOCK = Source("clock", "clock", "0")
+"""Partition of payloads that only the passing of time causes; its sequence numbers are moments (us, UTC)."""
+REPLAYED = Source("replay", "replay", "0")
+"""Partition of the list that a replay sends; its sequence numbers are rows, starting at 1."""
+WATCH = Source("clock", "watch", "0")
+"""Partition of payloads that a target finds by polling; its sequence numbers are the moments of polls (us, UTC)."""
+
+
+class SinkEvent(NamedTuple):
+    """An event from the lake: deduplicated and redacted."""
+
+    source: Source
+    head: StoredHead
+    body: bytes
+
+
+def run_of(head: StoredHead) -> str | None:
+    """Return the key that the events of one run share, None without a run; different jobs may use the same run id."""
+    return run_key(head.run_id, Name(head.job_namespace or "", head.job_name or "")) if head.run_id else None
+
+
+History = Mapping[str, Sequence[SinkEvent]]
+"""Run id to the run's events that precede a batch, in order."""
+
+
+def group_by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
+    """Group events by run, after the run's earlier events; a group takes the position of its last event."""
+    groups: dict[str, list[SinkEvent]] = {}
+    for event in events:
+        key = run_of(event.head) or event.head.event_id
+        before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
+        groups[key] = group = groups.pop(key, before)  # moves the group to the end: it now has the last event
+        group.append(event)
+    return [*groups.values()]
+
+
+class Payload(NamedTuple):
+    """What the sink sends for one event. unfit: why the target can never accept it; the sink then sends nothing for it.
+
+    row: its number in the list of a replay, None if events are sent in the order of the lake.
+    """
+
+    event: SinkEvent
+    body: bytes
+    unfit: str | None = None
+    row: int | None = None
+
+    @property
+    def position(self) -> tuple[Source, int]:
+        """Return the partition and the sequence number by which a sink counts its progress."""
+        if self.row is not None:
+            return REPLAYED, self.row
+        return self.event.source, self.event.head.sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of one attempt; payloads in neither `refused` nor `again` were delivered.
+
+    refused: index of a payload in the attempt to the reason why the target will never accept it.
+    again: indexes of payloads to retry because of `trouble`, after `after_s` seconds at the earliest.
+    blames_event: the target responded with an error, so other payloads may succeed.
+    """
+
+    refused: Mapping[int, str] = field(default_factory=dict)
+    again: Sequence[int] = ()
+    trouble: str = ""
+    after_s: float = 0.0
+    blames_event: bool = False
+
+
+class Target(Protocol):
+    """Where events are sent. One thread uses it, and it has its own connection."""
+
+    largest: int
+    """Maximum number of payloads in one attempt."""
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Return the payloads of events, in the order to send them; performs no I/O."""
+
+    def deliver(self, payloads: Sequence[Payload]) -> Outcome:
+        """Make one attempt; failures of the target are an outcome, not an exception."""
+
+    def check(self) -> str:
+        """Connect and authenticate without sending events; returns a description, raises HeadwaterError on failure."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+@runtime_checkable
+class PollingTarget(Protocol):
+    """A target that polls something that no event reports, every `poll_interval_s` seconds."""
+
+    def poll(self, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]]:
+        """Return the notices for everything that exists now, by query; their partition is WATCH, their number `at_us`.
+
+        The event id of a payload identifies the item. turn: distinguishes the notices of an item that disappears and
+        returns. Raises HeadwaterError if the result would be incomplete.
+        """
+
+
+def retry_all(count: int, trouble: str, *, after_s: float = 0.0, blames_event: bool = False) -> Outcome:
+    """Return the outcome of an attempt that must be repeated, since no payload is known to have arrived."""
+    return Outcome(again=range(count), trouble=trouble, after_s=after_s, blames_event=blames_event)
+
+
+def unchanged_payloads(events: Sequence[SinkEvent]) -> list[Payload]:
+    """Return payloads with unchanged bodies, for targets that accept events as they are."""
+    return [Payload(event, event.body) for event in events]

@@ -1,0 +1,99 @@
+"""Find a session's OpenLineage listener through Spark's listener bus, get the application's run and send events.
+
+It reads private fields of the listener, which are the same in versions 1.27.0 and 1.53.0. The listener creates a
+context factory when the application starts, and this factory contains the emitter of all events.
+"""
+
+from typing import Any, NamedTuple
+
+import msgspec
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import SparkSession
+
+from headwater.common.errors import Retry, WrongSetting
+from headwater.questions.producer_setup import LISTENER
+
+_SETTLED_MS = 60_000
+
+
+class ApplicationRun(NamedTuple):
+    """Id, job namespace and job name of the application's run, which is the parent of the session's other runs."""
+
+    run: str
+    namespace: str
+    job: str
+
+
+class SessionListener:
+    """The OpenLineage listener of a Spark session."""
+
+    def __init__(self, spark: SparkSession):
+        """Find the listener. Raises WrongSetting if the session has none, or if Python cannot access it."""
+        try:
+            context: Any = spark.sparkContext
+            self._jvm: Any = context._jvm
+            self._bus: Any = context._jsc.sc().listenerBus()
+            self._listener: Any = next(
+                (each for each in self._bus.listeners() if each.getClass().getName() == LISTENER), None
+            )
+        except (AttributeError, NotImplementedError, Py4JError) as error:
+            raise WrongSetting(
+                f"Python cannot access the JVM of this session: {_reason(error)} Spark Connect and the shared access "
+                "mode of Databricks do not allow it. Use a classic session, on Databricks a dedicated cluster."
+            ) from error
+        if self._listener is None:
+            raise WrongSetting(
+                f"This session has no OpenLineage listener. Set spark.extraListeners to {LISTENER} in the environment "
+                "or the cluster. A cell cannot set it, because the session has already started."
+            )
+
+    def settle(self) -> None:
+        """Wait until the listener has processed all earlier Spark events. Raises Retry after a minute."""
+        try:
+            self._bus.waitUntilEmpty(_SETTLED_MS)
+        except Py4JJavaError as error:
+            raise Retry(f"The listener is behind: {_reason(error)} Call this function again.") from error
+
+    def application(self) -> ApplicationRun:
+        """Return the application's run. Raises WrongSetting if the listener is disabled or has an unknown structure."""
+        emitter = self._emitter()
+        return ApplicationRun(
+            str(emitter.getApplicationRunId().toString()),
+            str(emitter.getJobNamespace()),
+            str(emitter.getApplicationJobName()),
+        )
+
+    def emit(self, event: dict[str, Any]) -> None:
+        """Send a RunEvent by the listener's transport. Raises Retry if the transport rejects it."""
+        try:
+            client = self._jvm.io.openlineage.client.OpenLineageClientUtils
+            self._emitter().getClient().emit(client.runEventFromJson(msgspec.json.encode(event).decode()))
+        except Py4JJavaError as error:
+            raise Retry(f"The transport rejected the event: {_reason(error)} Call this function again.") from error
+
+    def _emitter(self) -> Any:
+        factory = self._private(self._listener, "contextFactory")
+        if factory is None:
+            self.settle()  # the listener creates it when it processes the start of the application
+            factory = self._private(self._listener, "contextFactory")
+        if factory is None:
+            raise WrongSetting(
+                "The listener of this session is disabled. Check the setting spark.openlineage.disabled."
+            )
+        return self._private(factory, "openLineageEventEmitter")
+
+    def _private(self, owner: Any, name: str) -> Any:
+        try:
+            field = owner.getClass().getDeclaredField(name)
+            field.setAccessible(True)
+            return field.get(owner)
+        except Py4JJavaError as error:
+            raise WrongSetting(
+                f"This version of the listener is not supported: {_reason(error)} Use 1.27.0 or 1.53.0."
+            ) from error
+
+
+def _reason(error: Exception) -> str:
+    java = getattr(error, "java_exception", None)
+    text = str(java.toString() if java is not None else error)
+    return f"{' '.join(text.split())[:300].rstrip('.')}."

@@ -1,0 +1,108 @@
+"""Read, copy and delete single files through Hadoop's file systems, without Spark jobs."""
+
+from typing import Any
+from uuid import uuid4
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from headwater.common.failpoints import reach
+
+_RENAMED = ("file", "hdfs")
+"""URI schemes whose rename is atomic and keeps the modification time. Elsewhere it may be a copy."""
+
+
+class HadoopFiles:
+    """Files of any storage that Spark can access, by their full paths."""
+
+    def __init__(self, spark: SparkSession):
+        context: Any = spark.sparkContext
+        self._hadoop = context._jvm.org.apache.hadoop
+        self._io = context._jvm.org.apache.commons.io
+        self._conf = context._jsc.hadoopConfiguration()
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file exists."""
+        place, system = self._at(path)
+        return bool(system.exists(place))
+
+    def read(self, path: str, begin: int, end: int) -> bytes:
+        """Return the bytes from `begin` to `end` (exclusive), as far as the file exists and has so many."""
+        try:
+            place, system = self._at(path)
+            file = system.open(place)
+            try:
+                file.seek(begin)
+                return bytes(self._io.IOUtils.toByteArray(self._bounded(file, end - begin)))
+            finally:
+                file.close()
+        except Py4JJavaError as error:
+            if "FileNotFound" not in str(error) and "EOF" not in str(error):
+                raise
+            return b""
+
+    def copy(self, path: str, begin: int, end: int, to: str) -> None:
+        """Copy the bytes from `begin` to `end` (exclusive) to another file, within the JVM."""
+        place, system = self._at(path)
+        target, store = self._at(to)
+        file = system.open(place)
+        try:
+            file.seek(begin)
+            copy = store.create(target, True)
+            try:
+                self._io.IOUtils.copyLarge(self._bounded(file, end - begin), copy)
+            finally:
+                copy.close()
+        finally:
+            file.close()
+
+    def qualified(self, path: str) -> str:
+        """Return the full URI of a path, in the form in which Spark lists it."""
+        place, system = self._at(path)
+        return str(system.makeQualified(place).toString())
+
+    def delete(self, path: str, length: int, modified_us: int) -> bool:
+        """Delete a file unless it has changed since it was listed. Return whether it was deleted.
+
+        On a disk and on HDFS, the file is renamed and checked again before it is deleted, so a concurrent writer
+        creates a new file. If the process is killed in between, the content remains under a name `….deleting`.
+        """
+        place, system = self._at(path)
+        if not self._is_still(system, place, length, modified_us):
+            return False
+        reach("deletion.looked")
+        if system.getUri().getScheme() not in _RENAMED:
+            return bool(system.delete(place, False))
+        renamed = self._hadoop.fs.Path(place.getParent(), f"{uuid4()}.deleting")
+        try:
+            if not system.rename(place, renamed):
+                return False
+        except Py4JJavaError as error:
+            return _gone(error)
+        reach("deletion.renamed")
+        if self._is_still(system, renamed, length, modified_us):
+            return bool(system.delete(renamed, False))
+        if not system.exists(place):
+            system.rename(renamed, place)
+        return False
+
+    def _is_still(self, system: Any, place: Any, length: int, modified_us: int) -> bool:
+        try:
+            found = system.getFileStatus(place)
+        except Py4JJavaError as error:
+            return _gone(error)
+        return bool((found.getLen(), found.getModificationTime()) == (length, modified_us // 1000))
+
+    def _at(self, path: str) -> tuple[Any, Any]:
+        place = self._hadoop.fs.Path(path)
+        return place, place.getFileSystem(self._conf)
+
+    def _bounded(self, file: Any, size: int) -> Any:
+        return self._io.input.BoundedInputStream(file, size)
+
+
+def _gone(error: Py4JJavaError) -> bool:
+    """Return false if the error is a missing file; otherwise raise it."""
+    if "FileNotFound" not in str(error):
+        raise error
+    return False

@@ -22,7 +22,7 @@ from bench.wide import JOBS, NAMESPACE, wide_events
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.time.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import as_said
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_index_home, open_snapshots, open_view_opener
 from headwater.operations.runtime.storage import lake_place

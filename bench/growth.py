@@ -18,10 +18,10 @@ from bench.wide import EDGES, IN_LAYER, JOBS, NAMESPACE, early_columns, wide_eve
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.time.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import as_said
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_index_home
 from headwater.operations.runtime.storage import OWNER, open_bronze

@@ -22,8 +22,8 @@ from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.time.as_of import AsOf
-from headwater.questions import declared
+from headwater.lineage.snapshots.as_of import AsOf
+from headwater.questions import definitions
 from headwater.questions.health_lists import health_of_dataset, health_of_job, health_of_shown, unhealthy
 from headwater.questions.subjects import Subject
 
@@ -61,7 +61,7 @@ def main(tables: int = 20_000, runs: int = 200_000) -> None:
 def _lists(views: ViewOpener, now_us: int, when: str) -> None:
     """Ask the lists that are kept from question to question, once each, and for a second page."""
     sources, since = SimpleNamespace(open_views=views), _time(_START - 1)
-    for question, asked in ((declared.changes, {"from": since}), (declared.datasets, {})):
+    for question, asked in ((definitions.changes, {"from": since}), (definitions.datasets, {})):
         page = {**asked, "limit": "100"}
         first = _cost(f"{question.path} {when}", partial(question.ask, sources, page))
         _cost("  page 2", partial(question.ask, sources, {**page, "cursor": first.next}))

@@ -26,12 +26,12 @@ from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
 from headwater.lineage.sql.known_tables import KnownTable
 from headwater.lineage.sql.sql_dialects import dialect_of
 from headwater.lineage.sql.sql_script import read_script
 from headwater.lineage.sql.sql_text import PARSER
 from headwater.lineage.sql.unread_sql import UnreadSql
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from tests.support.data.samples import body
 
 RUN = "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566"

@@ -28,8 +28,8 @@ from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.runs.job_hierarchy import Granularity
-from headwater.lineage.time.as_of import AsOf
-from headwater.questions import declared
+from headwater.lineage.snapshots.as_of import AsOf
+from headwater.questions import definitions
 
 DAGS, TASKS, STATEMENTS = 60, 10, 1_459
 WRITERS, READERS = 500, 1_000
@@ -78,7 +78,7 @@ def run() -> list[Figure]:
 def _asked(views: ViewOpener, granularity: Granularity, what: str) -> Iterator[Figure]:
     sources = SimpleNamespace(open_views=views)
     began = time.process_time()
-    answer = declared.jobs.ask(sources, {"granularity": granularity, "limit": "2000"})
+    answer = definitions.jobs.ask(sources, {"granularity": granularity, "limit": "2000"})
     spent = (time.process_time() - began) * 1000
     yield Figure(f"{what}, {granularity}: nodes", len(answer.nodes), "")
     yield Figure("  edges and hubs", len(answer.dataFlow) + len(answer.hubs), "")

@@ -22,11 +22,11 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.follower import AT_ONCE, IndexFollower
 from headwater.index.writing.indexer import Indexer
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules, default_rules
-from headwater.lineage.time.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import as_said
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_index_home
 from headwater.operations.runtime.storage import OWNER, open_bronze

@@ -16,22 +16,22 @@ from bench.figures import Figure, show
 from bench.generate import generate
 from bench.lineage import parse
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.settings import load_settings
-from headwater.questions import declared
+from headwater.questions import definitions
 from headwater.questions.declaring import Question
 
 JOBS, RUNS = 13_400, 200_000
 GOAL_MS = 300
 ASKED: tuple[tuple[Question, dict[str, str]], ...] = (
-    *((declared.datasets, {"sort": sort}) for sort in ("name", "-last_written", "owners", "columns", "state")),
-    (declared.datasets, {"tag": "pii", "state": "FAIL", "text": "silver"}),
-    *((declared.listed_jobs, {"sort": sort}) for sort in ("name", "-started", "-duration", "integration")),
-    *((declared.listed_runs, {"sort": sort}) for sort in ("-time", "-duration", "job", "state", "id")),
-    (declared.listed_runs, {"state": "FAIL"}),
-    (declared.listed_runs, {"namespace": "team_3", "text": "job_01"}),
+    *((definitions.datasets, {"sort": sort}) for sort in ("name", "-last_written", "owners", "columns", "state")),
+    (definitions.datasets, {"tag": "pii", "state": "FAIL", "text": "silver"}),
+    *((definitions.listed_jobs, {"sort": sort}) for sort in ("name", "-started", "-duration", "integration")),
+    *((definitions.listed_runs, {"sort": sort}) for sort in ("-time", "-duration", "job", "state", "id")),
+    (definitions.listed_runs, {"state": "FAIL"}),
+    (definitions.listed_runs, {"namespace": "team_3", "text": "job_01"}),
 )
 
 

@@ -12,7 +12,7 @@ from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import Server, headwater, load, memory_mb, write_events
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.maintenance import compact
 from headwater.lake.open_table import REOPEN_AFTER

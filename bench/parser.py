@@ -26,7 +26,7 @@ from headwater.intake.event_log.sqlite_log import SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.parser.bronze_batch import ParserContext, build_batch
 from headwater.intake.parser.dedupe_window import DedupeWindow
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 
 BATCH = 1000

@@ -19,12 +19,12 @@ from bench.figures import Figure, percentile, show
 from bench.parser import fill_log
 from headwater.cli.answer_source import DataFolder
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
-from headwater.questions.declared import lineage_questions
 from headwater.questions.declaring import Question
+from headwater.questions.definitions import lineage as lineage_questions
 
 SLOWEST = 1.3
 """How many times as long as the older release this one may take, at the median."""

@@ -16,7 +16,7 @@ from bench.running import headwater
 from headwater.index.writing.follower import AT_ONCE
 from headwater.index.writing.indexer import Indexer
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.runtime.data_folder import prepare_folder

@@ -33,7 +33,7 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
 from headwater.operations.runtime.index import open_index_home
-from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.targets.purview.entities import EntityBuilder
 from headwater.sinks.targets.purview.names import QualifiedNames
 from headwater.spark.refresh import refresh

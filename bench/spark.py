@@ -16,7 +16,7 @@ from bench.generate import generate
 from bench.parser import BATCH, KILOBYTES, fill_log
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.refresh import refresh

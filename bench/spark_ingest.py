@@ -16,7 +16,7 @@ from bench.figures import Figure, show
 from bench.generate import generate
 from bench.stream import CORES, timed
 from headwater.lake.bronze_tables import Bronze
-from headwater.spark.landing.landing_kinds import Landing, ingest_source
+from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
 from headwater.spark.session import local_session
 
 EVENTS = 100_000

@@ -20,7 +20,7 @@ from bench.figures import Figure, middle, show
 from bench.parser import BATCH, fill_log
 from bench.spark import timed_bodies
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.refresh import refresh

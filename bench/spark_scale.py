@@ -29,7 +29,7 @@ from bench.figures import Figure, show
 from bench.generate import generate
 from bench.parser import BATCH, fill_log
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.gold_pass import is_refreshed
 from headwater.lineage.rules.user_rules import UserRules

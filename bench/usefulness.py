@@ -25,9 +25,9 @@ from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_constants, read_consumers
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.time.snapshot import Window
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
-from headwater.lineage.walks.column_verdicts import NO_READER
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.snapshot import Window
+from headwater.lineage.traversal.column_verdicts import NO_READER
 from headwater.questions.unused import dataset_verdicts
 
 MOST_UNKNOWN = 10.0

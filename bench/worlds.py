@@ -8,7 +8,7 @@ import argparse
 import sys
 from random import Random
 
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from tests.index.test_reference import compare, indexed
 from tests.lineage.test_reference import differences, summary, torn
 from tests.reference.records import Delivered, stored

@@ -14,7 +14,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import load_settings
-from headwater.questions import declared
+from headwater.questions import definitions as declared
 from headwater.questions.declaring import Question
 from headwater.tables import EVENTS
 

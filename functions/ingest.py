@@ -25,7 +25,7 @@ from headwater.intake.files.sources.file_source import FileSource
 from headwater.intake.files.sources.source_registry import open_source
 from headwater.intake.files.taken_ledger import TakenLedger
 from headwater.intake.receiver import Request
-from headwater.intake.receiver.station import Receiver, RequestLimits
+from headwater.intake.receiver.post_handling import Receiver, RequestLimits
 from headwater.operations.runtime.azure_files import LedgerCopy
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.event_log import import_log, open_log

@@ -4,16 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headwater.spark.doors.notebook_harness import harness
-    from headwater.spark.doors.pipeline_stamp import stamp
-    from headwater.spark.doors.plugin_flush import flush
+    from headwater.spark.offline.notebook_harness import harness
+    from headwater.spark.offline.pipeline_stamp import stamp
+    from headwater.spark.offline.plugin_flush import flush
 
 __all__ = ["flush", "harness", "stamp"]
 
 _NOTEBOOK_FUNCTIONS = {
-    "flush": "headwater.spark.doors.plugin_flush",
-    "harness": "headwater.spark.doors.notebook_harness",
-    "stamp": "headwater.spark.doors.pipeline_stamp",
+    "flush": "headwater.spark.offline.plugin_flush",
+    "harness": "headwater.spark.offline.notebook_harness",
+    "stamp": "headwater.spark.offline.pipeline_stamp",
 }
 """Functions for notebooks and their modules. They are imported on first use, because only they need Spark."""
 

@@ -58,7 +58,7 @@ SHIPPED = (
 LEFT_OUT = (
     "headwater/intake/event_log/kafka_log.py",  # the app speaks AMQP
     "headwater/intake/event_log/kafka_[cfir]*.py",
-    "headwater/sinks/operating/replay.py",  # a command's
+    "headwater/sinks/control/replay.py",  # a command's
     "headwater/events/*validation.py",  # for the command line, with the schemas of the specification
 )
 

@@ -11,7 +11,7 @@ from functions import open_readers
 from functions.parser.delivery import Delivery
 from headwater.common.errors import WrongSetting
 from headwater.intake.event_log import LogReader
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.intake.parser.partitions import Partition, Partitions
 from headwater.lake.attempts import Attempts
 from headwater.lake.ownership import ROUTES

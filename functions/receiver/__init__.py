@@ -4,7 +4,7 @@ import azure.functions as func
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from functions.receiver.intake import intake_of
-from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.operations.settings import Settings
 
 ANONYMOUS = func.AuthLevel.ANONYMOUS

@@ -10,12 +10,12 @@ import azure.functions as func
 import msgspec
 
 from headwater.auth.access import Caller
-from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.intake.event_log import Log
 from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.intake.receiver.paths import is_wrong_path, resolve_path
-from headwater.intake.receiver.station import Receiver, RequestLimits
+from headwater.intake.receiver.post_handling import Receiver, RequestLimits
 from headwater.operations.runtime.auth import open_access
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.event_log import import_log, open_log

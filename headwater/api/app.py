@@ -36,18 +36,18 @@ from headwater.api.shapes import SentAgain
 from headwater.auth.access import ANYONE, Caller
 from headwater.auth.authentication import Authenticator
 from headwater.auth.keys import KeyManager
-from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.common.errors import LakeUnavailable
+from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.index.reading.search import Search
 from headwater.index.reading.view_opener import ActiveRules, ViewOpener
 from headwater.intake.event_log import Readers
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import LakeTable
-from headwater.questions.answers.list_answers import RejectedEvents
+from headwater.questions.answer_types.lists import RejectedEvents
 from headwater.questions.declaring import Question
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.service import SinkService
+    from headwater.sinks.control.service import SinkService
 
 log = logging.getLogger(__name__)
 

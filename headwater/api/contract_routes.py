@@ -22,10 +22,10 @@ from headwater.governance.contracts.odcs import document_of
 from headwater.governance.contracts.reports import CheckedFile
 from headwater.governance.yaml_text import yaml_of
 from headwater.questions import parameters as p
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, ListAnswer, Time
-from headwater.questions.declared import QuestionSources
-from headwater.questions.declared.contract_questions import facts_of
+from headwater.questions.answer_types.common import AnswerStruct, Count, Job, ListAnswer, Time
 from headwater.questions.declaring import question
+from headwater.questions.definitions import QuestionSources
+from headwater.questions.definitions.contracts import facts_of
 from headwater.questions.resolved_moments import resolve_after
 from headwater.questions.subjects import Subject
 

@@ -12,9 +12,9 @@ from headwater.common.paging import ListPage, RowOrder
 from headwater.lake.admin_log import admin_rows
 from headwater.lake.delta_table import LakeTable
 from headwater.questions import parameters as p
-from headwater.questions.answers.answer_parts import AnswerStruct, ListAnswer, Time
-from headwater.questions.composed import NewestPage
+from headwater.questions.answer_types.common import AnswerStruct, ListAnswer, Time
 from headwater.questions.declaring import Help, question
+from headwater.questions.parameter_groups import NewestPage
 
 
 class KeyShown(AnswerStruct):

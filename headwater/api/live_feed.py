@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from headwater.common.errors import LakeUnavailable
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed import FeedEvent, FeedPlace, FeedReader
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Dataset, Job, Time
+from headwater.questions.answer_types.common import AnswerStruct, Count, Dataset, Job, Time
 
 POLL_INTERVAL_S = 0.5
 HEARTBEAT_S = 15.0

@@ -20,7 +20,7 @@ from headwater.api.marquez.shapes import READ_BY_PAGE
 from headwater.api.responses import authorization_error
 from headwater.api.routes import BASE, topic_of
 from headwater.auth.authentication import Authenticator
-from headwater.questions.answers.answer_parts import Error
+from headwater.questions.answer_types.common import Error
 from headwater.questions.declaring import Parameter, Question
 
 _JSON = "application/json"

@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from headwater.auth.access import NOBODY, Caller, Role
 from headwater.auth.authentication import Authenticator
-from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.common.errors import Behind, GiveUp, HeadwaterError, NotKnown, WrongQuestion
+from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.common.storage_faults import explain, is_transient
 from headwater.lake.admin_log import Actor, Outcome
 

@@ -26,13 +26,13 @@ from headwater.index.stored.progress import SetAside
 from headwater.intake.event_log import LogReader, Readers, each
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.row_lists import counts_in_time, list_rows
-from headwater.questions import declared
+from headwater.questions import definitions
 from headwater.questions import parameters as p
-from headwater.questions.answers import list_answers
-from headwater.questions.answers.answer_parts import Error, Job
-from headwater.questions.composed import NewestPage
+from headwater.questions.answer_types import lists as list_answers
+from headwater.questions.answer_types.common import Error, Job
 from headwater.questions.declaring import Help, Question, question, questions_in
 from headwater.questions.moments import Microseconds
+from headwater.questions.parameter_groups import NewestPage
 from headwater.questions.registry import QUESTIONS, collisions_with
 from headwater.tables import EVENTS, REFUSED, REJECTED
 
@@ -41,7 +41,7 @@ BASE = "/api/headwater/v1"
 _A = TypeVar("_A", list_answers.Events, list_answers.RejectedEvents, list_answers.RefusedRequests)
 
 
-class OperationSources(declared.QuestionSources, Protocol):
+class OperationSources(definitions.QuestionSources, Protocol):
     """Sources of answers about log and lake, in addition to those about lineage."""
 
     @property

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, Time
+from headwater.questions.answer_types.common import AnswerStruct, Count, Job, Time
 
 
 class LostRange(AnswerStruct):

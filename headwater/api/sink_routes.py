@@ -6,15 +6,15 @@ import msgspec
 from msgspec import Meta, field
 
 from headwater.common.paging import ListPage
-from headwater.questions import composed as _composed  # noqa: F401 - registers how a ListPage is read
+from headwater.questions import parameter_groups as _parameter_groups  # noqa: F401 - registers how a ListPage is read
 from headwater.questions import parameters as p
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, ListAnswer, Time
-from headwater.questions.answers.column_answers import NameStep
+from headwater.questions.answer_types.columns import NameStep
+from headwater.questions.answer_types.common import AnswerStruct, Count, ListAnswer, Time
 from headwater.questions.declaring import Help, question
 from headwater.questions.moments import Microseconds
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.service import SinkService
+    from headwater.sinks.control.service import SinkService
 
 
 class SinkLag(AnswerStruct):

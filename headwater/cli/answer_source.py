@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headwater.lake.admin_log import Outcome
     from headwater.lake.bronze_tables import Bronze
     from headwater.lake.delta_table import LakeTable
-    from headwater.sinks.operating.service import SinkService
+    from headwater.sinks.control.service import SinkService
 
 
 class AnswerSource(Protocol):

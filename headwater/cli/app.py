@@ -35,7 +35,7 @@ from headwater.common.errors import HeadwaterError
 from headwater.common.extras import extra
 from headwater.common.server_address import LOCAL
 from headwater.operations.settings import Settings, load_settings
-from headwater.questions import declared
+from headwater.questions import definitions
 from headwater.questions.declaring import read_as
 from headwater.questions.parameters import At
 
@@ -56,10 +56,10 @@ app.add_typer(admin.keys_app, rich_help_panel=SETUP)
 def names(
     namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as the producer sent it.")],
     name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
-    at: Annotated[str | None, option(declared.names, "at")] = None,
+    at: Annotated[str | None, option(definitions.names, "at")] = None,
     job: Annotated[bool, typer.Option("--job", help="Explain the name of a job.")] = False,
-    producer: Annotated[str | None, option(declared.names, "producer")] = None,
-    job_namespace: Annotated[str | None, option(declared.names, "job_namespace")] = None,
+    producer: Annotated[str | None, option(definitions.names, "producer")] = None,
+    job_namespace: Annotated[str | None, option(definitions.names, "job_namespace")] = None,
     server: Server = None,
     key: Key = None,
     data: Data = None,
@@ -74,8 +74,8 @@ def names(
             asked = {"namespace": namespace, "name": name, "at": at or ""} | ({"job": "true"} if job else {})
             event = {"producer": producer, "jobNamespace": job_namespace}
             asked |= {each: text for each, text in event.items() if text is not None}
-            found = source.ask(declared.names, asked)
-            problems = source.ask(declared.rules, {})["problems"]
+            found = source.ask(definitions.names, asked)
+            problems = source.ask(definitions.rules, {})["problems"]
     else:
         files = open_rules(_settings({"data": data}))
         at_us = read_as(At, "at", at)
@@ -117,7 +117,7 @@ def mcp(
 ) -> None:
     """Serve agents over the Model Context Protocol on standard input and output. Requires headwater[agents]."""
     with extra("agents"):
-        from headwater.cli.mcp_server import serve
+        from headwater.cli.agents.mcp_server import serve
     serve(configured_server(server) or LOCAL, key)
 
 

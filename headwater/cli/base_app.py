@@ -86,7 +86,7 @@ def check(data: Data = None, as_json: Json = False) -> None:
     Sinks and event logs of other packages that cannot be used are reported on standard error.
     """
     from headwater.intake.event_log.log_registry import LOGS
-    from headwater.sinks.contract.target_registry import TARGETS
+    from headwater.sinks.interface.target_registry import TARGETS
 
     settings, sources = load_settings({"data": data})
     values = settings.model_dump(mode="json")

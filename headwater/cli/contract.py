@@ -30,8 +30,8 @@ from headwater.governance.contracts.checking import (
 from headwater.governance.contracts.odcs import document_of
 from headwater.governance.contracts.reports import CheckedFile, junit_text, line_of, sarif_text
 from headwater.governance.yaml_text import read_yaml, yaml_of
-from headwater.questions.answers.contract_answers import ContractFacts
-from headwater.questions.declared.contract_questions import contract
+from headwater.questions.answer_types.contracts import ContractFacts
+from headwater.questions.definitions.contracts import contract
 
 _MAKE = "of"
 

@@ -18,7 +18,7 @@ from headwater.cli.printing import show, table
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.server_address import LOCAL
 from headwater.operations.settings import load_settings
-from headwater.questions import declared
+from headwater.questions import definitions
 
 if TYPE_CHECKING:
     from headwater.governance.declarations.declaration import Declaration
@@ -165,7 +165,7 @@ def _current_declarations(source: AnswerSource) -> "dict[str, ActiveDeclaration]
     items: list[Any] = []
     asked = {"entity": "job", "name": FACET, "limit": "1000"}
     while True:
-        page = source.ask(declared.facets, asked)
+        page = source.ask(definitions.facets, asked)
         items += page["items"]
         if not page["next"]:
             return active_declarations(items)

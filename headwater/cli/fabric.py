@@ -208,7 +208,7 @@ def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> d
     """Return the values of `parameter.yml` that Fabric cannot provide."""
     from headwater.intake.event_log.azure_log_lines import silence_sdk
     from headwater.operations.runtime.sinks import open_secrets
-    from headwater.sinks.contract.options import SecretLocation
+    from headwater.sinks.interface.options import SecretLocation
 
     key = os.environ.get(WRITE_KEY)
     if not key:

@@ -15,9 +15,9 @@ from headwater.cli.printing import CSV, ITSELF, Arguments, listed, pairs, show, 
 from headwater.cli.question_commands import command, option
 from headwater.common.errors import WrongQuestion
 from headwater.operations.settings import load_settings
-from headwater.questions import declared
-from headwater.questions.composed import list_page
+from headwater.questions import definitions
 from headwater.questions.declaring import read_given
+from headwater.questions.parameter_groups import list_page
 from headwater.questions.surface import ONCE_EXPOSED, TAGGED
 
 app = typer.Typer()
@@ -189,13 +189,13 @@ def _cause(cause: Any) -> list[str]:
 def diff(
     before: Annotated[Path | None, typer.Argument(help="Events of the pipeline before a change.")] = None,
     after: Annotated[Path | None, typer.Argument(help="Events of the pipeline after the change.")] = None,
-    from_: Annotated[str | None, option(declared.diff, "from_")] = None,
-    to: Annotated[str | None, option(declared.diff, "to")] = None,
-    change: Annotated[str | None, option(declared.diff, "change")] = None,
-    text: Annotated[str | None, option(declared.diff, "text")] = None,
-    sort: Annotated[str | None, option(declared.diff, "sort")] = None,
-    cursor: Annotated[str | None, option(declared.diff, "cursor")] = None,
-    limit: Annotated[int, option(declared.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
+    from_: Annotated[str | None, option(definitions.diff, "from_")] = None,
+    to: Annotated[str | None, option(definitions.diff, "to")] = None,
+    change: Annotated[str | None, option(definitions.diff, "change")] = None,
+    text: Annotated[str | None, option(definitions.diff, "text")] = None,
+    sort: Annotated[str | None, option(definitions.diff, "sort")] = None,
+    cursor: Annotated[str | None, option(definitions.diff, "cursor")] = None,
+    limit: Annotated[int, option(definitions.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
     data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare the lineage of two files of events, or of two points in time. Exits with 1 if lineage was lost."""
@@ -210,7 +210,7 @@ def diff(
         asked = {"from": from_, "to": to or "", "change": change or ""}
         asked |= {name: str(value) for name, value in page.items() if value}
         with open_answer_source(server, key, data) as source:
-            found = source.ask(declared.diff, asked)
+            found = source.ask(definitions.diff, asked)
     else:
         raise WrongQuestion("There is nothing to compare. Give two files of events, or --from TIME [--to TIME].")
     counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
@@ -276,19 +276,21 @@ def _show_stops(found: Any, as_json: bool) -> None:
 
 
 _SUBJECT = ("dataset", "column")
-command(app, declared.impact, partial(_reach, "Impact of"), arguments=_SUBJECT)
-command(app, declared.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT)
-command(app, declared.path, _path, also="Exits with 1 if there is no path.")
-command(app, declared.surface, _surface, arguments=_SUBJECT, also="With --since, exits with 1 if any became exposed.")
-command(app, declared.unused, _unused, arguments=_SUBJECT)
-command(app, declared.run, _run)
+command(app, definitions.impact, partial(_reach, "Impact of"), arguments=_SUBJECT)
+command(app, definitions.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT)
+command(app, definitions.path, _path, also="Exits with 1 if there is no path.")
 command(
-    app, declared.health, _health, arguments=("dataset",), also="Exits with 1 if anything failed, is late or stale."
+    app, definitions.surface, _surface, arguments=_SUBJECT, also="With --since, exits with 1 if any became exposed."
 )
-command(app, declared.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
-command(app, declared.datasets, listed("Datasets", (*_NAMED, "columns", "last_written", "last_run.state")))
-command(app, declared.listed_jobs, listed("Jobs", (*_NAMED, "integration", "last_seen", "last_run.state")))
-command(app, declared.listed_runs, listed("Runs", ("id", "job", "state", "started", "duration")))
-command(app, declared.changes, _changes, options=("from_",))
-command(app, declared.connect, _connect)
-command(app, declared.search, joined=("q",))
+command(app, definitions.unused, _unused, arguments=_SUBJECT)
+command(app, definitions.run, _run)
+command(
+    app, definitions.health, _health, arguments=("dataset",), also="Exits with 1 if anything failed, is late or stale."
+)
+command(app, definitions.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
+command(app, definitions.datasets, listed("Datasets", (*_NAMED, "columns", "last_written", "last_run.state")))
+command(app, definitions.listed_jobs, listed("Jobs", (*_NAMED, "integration", "last_seen", "last_run.state")))
+command(app, definitions.listed_runs, listed("Runs", ("id", "job", "state", "started", "duration")))
+command(app, definitions.changes, _changes, options=("from_",))
+command(app, definitions.connect, _connect)
+command(app, definitions.search, joined=("q",))

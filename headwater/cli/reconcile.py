@@ -23,7 +23,7 @@ from headwater.governance.reconcile.histories.entry import HistorySpan, deduplic
 from headwater.operations.runtime.storage import remote_options
 from headwater.operations.settings import Settings, load_settings
 from headwater.questions import parameters as p
-from headwater.questions.answers.report_answers import Finding, FindingKind, ReportedRuns
+from headwater.questions.answer_types.reports import Finding, FindingKind, ReportedRuns
 from headwater.questions.declaring import read_as
 
 app = typer.Typer()

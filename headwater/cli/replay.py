@@ -15,7 +15,7 @@ from headwater.questions import parameters as p
 from headwater.questions.declaring import read_as
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.replay import Replay
+    from headwater.sinks.control.replay import Replay
 
 
 app = typer.Typer()
@@ -54,7 +54,7 @@ def replay(
 
     Headwater may be running or not. If the command is interrupted, run it again to continue.
     """
-    from headwater.sinks.operating.replay_span import ReplaySpan
+    from headwater.sinks.control.replay_span import ReplaySpan
 
     span = ReplaySpan.of_times(
         (read_as(p.Since, "since", since), read_as(p.Since, "until", until)),

@@ -50,7 +50,7 @@ def stream(
     prepare_folder(settings)
     began = time.monotonic()
     with extra("kafka"), local_session(more=private_spark_options(settings), streams=True) as spark:
-        from headwater.spark.bronze.topic_stream import TopicStream, run
+        from headwater.spark.log_ingest.topic_stream import TopicStream, run
 
         lake, claims = str(lake_folder(settings)), str(claims_folder(settings))
         run(spark, TopicStream(kafka_address(settings), lake, claims, batch_events, every))
@@ -99,7 +99,7 @@ def ingest(
     place = place if "://" in place else str(Path(place).resolve())
     since_us = read_since(since)()
     with local_session(more=private_spark_options(settings), streams=True) as spark:
-        from headwater.spark.landing.landing_kinds import Landing, ingest_source
+        from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
 
         landing = Landing(place, name, kind, column, since_us, keep, str(claims_folder(settings)))
         found = ingest_source(spark, str(lake_folder(settings)), landing, Console(stderr=True, quiet=as_json).print)

@@ -19,7 +19,7 @@ from headwater.cli.server_client import ServerClient, configured_server
 from headwater.cli.text_format import as_text, dataset_text, escape
 from headwater.common.errors import HeadwaterError
 from headwater.common.server_address import LOCAL
-from headwater.questions import declared
+from headwater.questions import definitions
 
 app = typer.Typer()
 
@@ -126,7 +126,7 @@ def _datasets(event: StreamEvent, answers: ServerClient) -> list[Any]:
     if event.event != "run":
         return [event.data.get("from"), event.data.get("to")]
     try:
-        found = answers.ask(declared.run, {}, run=event.data["run"])
+        found = answers.ask(definitions.run, {}, run=event.data["run"])
     except HeadwaterError:
         return []
     return [*found["reads"], *found["writes"]]

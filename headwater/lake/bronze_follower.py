@@ -9,7 +9,7 @@ from headwater.events.position import Source
 from headwater.events.stored_cells import SENT, StoredHead, sent_of
 from headwater.events.times import AHEAD_US
 from headwater.lake.bronze_tables import REMOVED, Bronze
-from headwater.lake.event_order import EVENT_US, ORDER
+from headwater.lake.events_by_time import EVENT_US, ORDER
 from headwater.lake.queries import QueryRows, day_of, quoted
 from headwater.lake.settling import JUDGED
 from headwater.lineage.names.dataset_name import Name

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from headwater.lake.bronze_tables import Bronze
-from headwater.lineage.runs.newest_first import newest_events_first
+from headwater.lineage.runs.event_order import newest_events_first
 
 
 class StoredBody(NamedTuple):

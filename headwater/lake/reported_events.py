@@ -9,9 +9,9 @@ import msgspec
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lake.queries import day_of, quoted
-from headwater.lineage.runs.id_beginnings import beginning
+from headwater.lineage.runs.event_order import newest_events_first
+from headwater.lineage.runs.id_prefixes import beginning
 from headwater.lineage.runs.job_identity import run_id_of
-from headwater.lineage.runs.newest_first import newest_events_first
 from headwater.tables import SHAPES
 
 _ROW = (

@@ -6,7 +6,7 @@ from typing import Any
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.lineage.runs.run_facts import Tag
-from headwater.questions.answers.health_answers import About, AboutTag, CodeSource, Owner
+from headwater.questions.answer_types.health import About, AboutTag, CodeSource, Owner
 
 _MAX_ITEMS = 100
 """Maximum number of owners or tags in an answer."""

@@ -30,10 +30,10 @@ from headwater.index.stored.database import DATASET, JOB
 from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet
+from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.job_identity import run_id_of
-from headwater.lineage.runs.newest_first import Order
-from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.list_answers import ChangedThing, ChangeItem, Changes, ChangeWord
+from headwater.questions.answer_types.common import Job
+from headwater.questions.answer_types.lists import ChangedThing, ChangeItem, Changes, ChangeWord
 
 _Run = Callable[[], tuple[str, Name] | None]
 

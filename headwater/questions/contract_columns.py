@@ -16,12 +16,12 @@ from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_history import SeenSchema
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet
+from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.job_identity import run_id_of
-from headwater.lineage.runs.newest_first import Order
-from headwater.lineage.time.snapshot import Remask
-from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
-from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.contract_answers import EndedColumn, EndedTag, RunReference
+from headwater.lineage.snapshots.snapshot import Remask
+from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterval
+from headwater.questions.answer_types.common import Job
+from headwater.questions.answer_types.contracts import EndedColumn, EndedTag, RunReference
 
 MAX_ENDED = 1_000
 """Maximum number of ended steps in an answer."""

@@ -15,14 +15,14 @@ from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.job_identity import run_id_of
-from headwater.lineage.runs.newest_first import Order
-from headwater.lineage.time.as_of import View
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.snapshots.as_of import View
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.traversal.column_graph import Graph
 from headwater.questions.about import about_of, decode_facets
-from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.contract_answers import (
+from headwater.questions.answer_types.common import Dataset, Job
+from headwater.questions.answer_types.contracts import (
     ContractColumn,
     ContractFacts,
     ContractService,

@@ -12,12 +12,12 @@ from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
-from headwater.lineage.time.as_of import View
-from headwater.lineage.walks.masking_surface import Surfaced
-from headwater.lineage.walks.walk import walk
-from headwater.lineage.walks.wave import Hit
-from headwater.questions.answers.answer_parts import Column, Job
-from headwater.questions.answers.contract_answers import (
+from headwater.lineage.snapshots.as_of import View
+from headwater.lineage.traversal.frontier import Hit
+from headwater.lineage.traversal.impact import walk
+from headwater.lineage.traversal.masking_surface import Surfaced
+from headwater.questions.answer_types.common import Column, Job
+from headwater.questions.answer_types.contracts import (
     ContractExposure,
     ContractSource,
     ContractWriter,

@@ -11,10 +11,10 @@ from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.walks.wave import Hit
-from headwater.questions.answers.answer_parts import Column, FormerLocation, Job, StepTransformation, Via
-from headwater.questions.answers.lineage_answers import ReachedColumn
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.traversal.frontier import Hit
+from headwater.questions.answer_types.common import Column, FormerLocation, Job, StepTransformation, Via
+from headwater.questions.answer_types.lineage import ReachedColumn
 
 
 def shown_column(snapshot: Snapshot, dataset: Name, key: str | None) -> Column:

@@ -7,9 +7,9 @@ from headwater.common.paging import ListPage, RowOrder
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.questions.answer_types.lineage import Coverage, CoverageItem
 
 COVERED = "column lineage"
 INFERRED = "column lineage inferred from SQL"

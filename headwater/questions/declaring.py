@@ -21,7 +21,7 @@ from typing import (
 )
 
 from headwater.common.errors import WrongQuestion
-from headwater.questions.answers.answer_parts import AnswerStruct
+from headwater.questions.answer_types.common import AnswerStruct
 from headwater.questions.display_names import display_datasets, names_datasets
 from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, read_moment
 

@@ -6,10 +6,10 @@ from typing import Literal, NamedTuple
 from headwater.common.paging import ListPage, RowOrder
 from headwater.lineage.edges.schema_columns import parents
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.questions.answers.answer_parts import Column, Job
-from headwater.questions.answers.lineage_answers import Diff, DiffItem
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.questions.answer_types.common import Column, Job
+from headwater.questions.answer_types.lineage import Diff, DiffItem
 
 
 class NamedEdge(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 from msgspec import UNSET, Struct, UnsetType
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.questions.answers.answer_parts import Dataset, Displayed
+from headwater.questions.answer_types.common import Dataset, Displayed
 
 
 @cache

@@ -6,10 +6,10 @@ from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.run_edges import Edge, OutputLineage
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.lineage_answers import EdgeAnswer, EdgeReason
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.questions.answer_types.common import Job
+from headwater.questions.answer_types.lineage import EdgeAnswer, EdgeReason
 from headwater.questions.conversions import shown_column, shown_transformation
 from headwater.questions.subjects import Subject, find_column, find_dataset
 

@@ -13,7 +13,7 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_facets
-from headwater.questions.answers.list_answers import FacetItem, Facets
+from headwater.questions.answer_types.lists import FacetItem, Facets
 
 MAX_EVENTS = 5_000
 """Maximum number of events with the facet that are read, newest first. Beyond this limit, the answer is `truncated`."""

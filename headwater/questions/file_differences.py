@@ -12,8 +12,8 @@ from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import facts_reader
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
-from headwater.questions.answers.lineage_answers import Diff
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.questions.answer_types.lineage import Diff
 from headwater.questions.differences import difference
 
 

@@ -20,9 +20,9 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.as_of import AsOf, View
+from headwater.lineage.snapshots.as_of import AsOf, View
 from headwater.questions.about import about_of, decode_facets
-from headwater.questions.answers.health_answers import (
+from headwater.questions.answer_types.health import (
     About,
     HealthAnswer,
     HealthItem,

@@ -12,9 +12,9 @@ from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.health_answers import HealthItem, HealthRun, NotRefreshed, Status
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.questions.answer_types.common import Dataset, Job
+from headwater.questions.answer_types.health import HealthItem, HealthRun, NotRefreshed, Status
 from headwater.questions.neighbourhood import TableLinks
 from headwater.questions.rhythm import Punctuality, punctuality, write_times
 

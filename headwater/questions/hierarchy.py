@@ -4,8 +4,8 @@ from headwater.events.times import iso
 from headwater.index.reading.run_history import RunTree, TreeRun
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.run_facts import duration_us
-from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.picture_answers import Hierarchy, HierarchyRun
+from headwater.questions.answer_types.common import Job
+from headwater.questions.answer_types.graphs import Hierarchy, HierarchyRun
 
 UNREPORTED = "UNREPORTED"
 """State of a run that other runs name as parent or root, but that sent no event."""

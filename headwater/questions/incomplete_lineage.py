@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from headwater.events.times import iso
 from headwater.lineage.runs.lost_runs import ENDED
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.walks.masking_surface import Surfaced
-from headwater.questions.answers.answer_parts import Job, UnfinishedRun
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.traversal.masking_surface import Surfaced
+from headwater.questions.answer_types.common import Job, UnfinishedRun
 
 _MAX_NAMED = 3
 

@@ -10,10 +10,10 @@ from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Ancestor, Fold, Granularity
 from headwater.lineage.runs.job_identity import job_key
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.questions.answers.answer_parts import Dataset
-from headwater.questions.answers.picture_answers import ControlFlow, DataFlow, DataHub, JobGraph, JobNode
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.questions.answer_types.common import Dataset
+from headwater.questions.answer_types.graphs import ControlFlow, DataFlow, DataHub, JobGraph, JobNode
 from headwater.questions.subjects import find_job
 
 _MAX_NAMED = 5

@@ -14,8 +14,8 @@ from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.runs.lost_runs import is_lost
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions import parameters as p
-from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.list_answers import (
+from headwater.questions.answer_types.common import Job
+from headwater.questions.answer_types.lists import (
     Choices,
     DatasetInList,
     Datasets,

@@ -7,8 +7,8 @@ from headwater.index.reading.view_opener import ActiveRules
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.runs.job_identity import job_key
-from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.column_answers import Names, NameStep, Rules
+from headwater.questions.answer_types.columns import Names, NameStep, Rules
+from headwater.questions.answer_types.common import Job
 
 Bind = Callable[[Name, int | None], Iterable[Step]]
 """From a canonical name and a time (us, None: now) to the steps of its binding, none if it has no binding."""

@@ -9,12 +9,12 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.walks.column_graph import Graph
-from headwater.lineage.walks.walk import Mode, walk
-from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.picture_answers import (
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.traversal.column_graph import Graph
+from headwater.lineage.traversal.impact import Mode, walk
+from headwater.questions.answer_types.common import Job
+from headwater.questions.answer_types.graphs import (
     ColumnEdge,
     LineageColumn,
     LineageTable,

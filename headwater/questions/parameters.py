@@ -3,10 +3,10 @@
 from typing import Annotated, Literal
 
 from headwater.lineage.runs.job_hierarchy import Granularity as JobLevel
-from headwater.lineage.walks.walk import Mode as WalkMode
-from headwater.questions.answers.list_answers import ChangedThing, ChangeWord
-from headwater.questions.answers.picture_answers import Level
-from headwater.questions.answers.report_answers import FindingKind
+from headwater.lineage.traversal.impact import Mode as WalkMode
+from headwater.questions.answer_types.graphs import Level
+from headwater.questions.answer_types.lists import ChangedThing, ChangeWord
+from headwater.questions.answer_types.reports import FindingKind
 from headwater.questions.declaring import Help
 from headwater.questions.moments import Microseconds, Moment
 

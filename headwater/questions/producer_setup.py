@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from headwater.common.errors import WrongQuestion
-from headwater.questions.answers.list_answers import ProducerSetup, ProducerSetups
+from headwater.questions.answer_types.lists import ProducerSetup, ProducerSetups
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 AUTH_KEY = "spark.openlineage.transport.auth.apiKey"

@@ -8,12 +8,12 @@ from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.walks.walk import Mode, allowed_transformations, walk
-from headwater.lineage.walks.wave import Hit, Wave
-from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
-from headwater.questions.answers.lineage_answers import PathAnswer, Reach
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.traversal.frontier import Hit, Wave
+from headwater.lineage.traversal.impact import Mode, allowed_transformations, walk
+from headwater.questions.answer_types.common import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
+from headwater.questions.answer_types.lineage import PathAnswer, Reach
 from headwater.questions.conversions import ColumnConverter, shown_column
 from headwater.questions.incomplete_lineage import removed_day, unfinished_runs
 from headwater.questions.subjects import Bounds, Subject, find_column, find_dataset, nodes_of

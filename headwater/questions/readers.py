@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from headwater.events.times import iso
 from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.lineage.names.dataset_name import Name
-from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.run_detail_answers import DailyReads, ReaderItem, Readers
+from headwater.questions.answer_types.common import Dataset, Job
+from headwater.questions.answer_types.runs import DailyReads, ReaderItem, Readers
 from headwater.questions.run_details import user_of
 
 DAYS = 90

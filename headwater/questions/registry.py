@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from headwater.common.registry import Registry
-from headwater.questions.answers.answer_parts import AnswerStruct
+from headwater.questions.answer_types.common import AnswerStruct
 from headwater.questions.declaring import Question
 
-_DECLARED = "headwater.questions.declared"
+_DEFINITIONS = "headwater.questions.definitions"
 _PATH = re.compile(r"[a-z0-9-]+(/([a-z0-9-]+|\{[a-z_]+\}))*")
 
 
@@ -29,36 +29,36 @@ QUESTIONS: Registry[Question] = Registry(
     "question",
     "headwater.questions",
     {
-        "impact": f"{_DECLARED}.lineage_questions:impact",
-        "upstream": f"{_DECLARED}.lineage_questions:upstream",
-        "path": f"{_DECLARED}.lineage_questions:path",
-        "edge": f"{_DECLARED}.lineage_questions:edge",
-        "surface": f"{_DECLARED}.lineage_questions:surface",
-        "unused": f"{_DECLARED}.lineage_questions:unused",
-        "coverage": f"{_DECLARED}.lineage_questions:coverage",
-        "diff": f"{_DECLARED}.lineage_questions:diff",
-        "changes": f"{_DECLARED}.lineage_questions:changes",
-        "timeline": f"{_DECLARED}.lineage_questions:timeline",
-        "datasets": f"{_DECLARED}.list_questions:datasets",
-        "listed_jobs": f"{_DECLARED}.list_questions:listed_jobs",
-        "listed_runs": f"{_DECLARED}.list_questions:listed_runs",
-        "facets": f"{_DECLARED}.list_questions:facets",
-        "search": f"{_DECLARED}.list_questions:search",
-        "run": f"{_DECLARED}.run_questions:run",
-        "run_details": f"{_DECLARED}.run_questions:run_details",
-        "hierarchy": f"{_DECLARED}.run_questions:hierarchy",
-        "health": f"{_DECLARED}.health_questions:health",
-        "health_shown": f"{_DECLARED}.health_questions:health_shown",
-        "readers": f"{_DECLARED}.health_questions:readers",
-        "reported": f"{_DECLARED}.report_questions:reported",
-        "unreported": f"{_DECLARED}.report_questions:unreported",
-        "contract": f"{_DECLARED}.contract_questions:contract",
-        "names": f"{_DECLARED}.setup_questions:names",
-        "rules": f"{_DECLARED}.setup_questions:rules",
-        "connect": f"{_DECLARED}.setup_questions:connect",
-        "graph": f"{_DECLARED}.picture_questions:graph",
-        "around": f"{_DECLARED}.picture_questions:around",
-        "jobs": f"{_DECLARED}.picture_questions:jobs",
+        "impact": f"{_DEFINITIONS}.lineage:impact",
+        "upstream": f"{_DEFINITIONS}.lineage:upstream",
+        "path": f"{_DEFINITIONS}.lineage:path",
+        "edge": f"{_DEFINITIONS}.lineage:edge",
+        "surface": f"{_DEFINITIONS}.lineage:surface",
+        "unused": f"{_DEFINITIONS}.lineage:unused",
+        "coverage": f"{_DEFINITIONS}.lineage:coverage",
+        "diff": f"{_DEFINITIONS}.lineage:diff",
+        "changes": f"{_DEFINITIONS}.lineage:changes",
+        "timeline": f"{_DEFINITIONS}.lineage:timeline",
+        "datasets": f"{_DEFINITIONS}.lists:datasets",
+        "listed_jobs": f"{_DEFINITIONS}.lists:listed_jobs",
+        "listed_runs": f"{_DEFINITIONS}.lists:listed_runs",
+        "facets": f"{_DEFINITIONS}.lists:facets",
+        "search": f"{_DEFINITIONS}.lists:search",
+        "run": f"{_DEFINITIONS}.runs:run",
+        "run_details": f"{_DEFINITIONS}.runs:run_details",
+        "hierarchy": f"{_DEFINITIONS}.runs:hierarchy",
+        "health": f"{_DEFINITIONS}.health:health",
+        "health_shown": f"{_DEFINITIONS}.health:health_shown",
+        "readers": f"{_DEFINITIONS}.health:readers",
+        "reported": f"{_DEFINITIONS}.reports:reported",
+        "unreported": f"{_DEFINITIONS}.reports:unreported",
+        "contract": f"{_DEFINITIONS}.contracts:contract",
+        "names": f"{_DEFINITIONS}.setup:names",
+        "rules": f"{_DEFINITIONS}.setup:rules",
+        "connect": f"{_DEFINITIONS}.setup:connect",
+        "graph": f"{_DEFINITIONS}.graphs:graph",
+        "around": f"{_DEFINITIONS}.graphs:around",
+        "jobs": f"{_DEFINITIONS}.graphs:jobs",
     },
     _as_question,
 )

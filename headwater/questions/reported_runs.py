@@ -16,8 +16,8 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_rdd_step
 from headwater.lineage.runs.run_facts import TERMINAL
-from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.report_answers import ReportedOutput, ReportedRun, ReportedRuns, TransportLoss
+from headwater.questions.answer_types.common import Dataset, Job
+from headwater.questions.answer_types.reports import ReportedOutput, ReportedRun, ReportedRuns, TransportLoss
 
 ID_FACETS = frozenset(
     {"airflow", "environment-properties", "spark_applicationDetails", "spark_properties", "tags", "trident_properties"}

@@ -16,9 +16,9 @@ from headwater.lake.event_bodies import StoredBody, newest_of_run
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.shown_rules import LinkRule, link_to
-from headwater.lineage.runs.newest_first import Order, order_of
+from headwater.lineage.runs.event_order import Order, order_of
 from headwater.lineage.runs.sent_facets import canonical_in, members, read_stored, run_facets, sent_datasets
-from headwater.questions.answers.run_detail_answers import RunDetails, RunLink, RunStatistics, Side
+from headwater.questions.answer_types.runs import RunDetails, RunLink, RunStatistics, Side
 
 T = TypeVar("T")
 

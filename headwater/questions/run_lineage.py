@@ -19,9 +19,9 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.sent_facets import canonical_in, members, read_stored, sent_datasets
 from headwater.questions.about import about_of
-from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.health_answers import NotRefreshed
-from headwater.questions.answers.lineage_answers import (
+from headwater.questions.answer_types.common import Dataset, Job
+from headwater.questions.answer_types.health import NotRefreshed
+from headwater.questions.answer_types.lineage import (
     AskedRun,
     ChildRun,
     ErrorCause,

@@ -7,8 +7,8 @@ from headwater.events.times import iso
 from headwater.index.reading.search import Search
 from headwater.index.reading.search_file import KINDS, SearchHit
 from headwater.lineage.names.dataset_name import Name
-from headwater.questions.answers.answer_parts import Dataset
-from headwater.questions.answers.column_answers import Found, SearchAnswer
+from headwater.questions.answer_types.columns import Found, SearchAnswer
+from headwater.questions.answer_types.common import Dataset
 
 
 def found_by(

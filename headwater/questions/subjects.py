@@ -9,8 +9,8 @@ from headwater.common.nearest_names import NEAREST, nearest
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
 from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_sql, without_quotes
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.incomplete_lineage import removal_note
 
 _MAX_NAMED = 20

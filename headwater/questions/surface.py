@@ -16,14 +16,14 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import has_tag
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_derivation import weight_of
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.walks.exposed_until import Writes
-from headwater.lineage.walks.masking_surface import Surfaced, surface_with_rows
-from headwater.lineage.walks.tagged_columns import tagged_columns, tagged_until
-from headwater.lineage.walks.wave import Hit
-from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
-from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.traversal.exposed_until import Writes
+from headwater.lineage.traversal.frontier import Hit
+from headwater.lineage.traversal.masking_surface import Surfaced, surface_with_rows
+from headwater.lineage.traversal.tagged_columns import tagged_columns, tagged_until
+from headwater.questions.answer_types.columns import Exposures, Surface, SurfaceItem, SurfaceVia
+from headwater.questions.answer_types.common import Column, Job, StepTransformation
 from headwater.questions.conversions import ColumnConverter, former_location
 from headwater.questions.incomplete_lineage import removal_note, removed_day, unfinished_runs, unproven
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in

@@ -9,9 +9,9 @@ from headwater.common.nearest_names import nearest
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.questions.answers.picture_answers import GraphAnswer, GraphEdge, GraphNode, Kind, Level
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.questions.answer_types.graphs import GraphAnswer, GraphEdge, GraphNode, Kind, Level
 
 _LEVELS = get_args(Level)
 _EDGES_OF_A_NODE = 5

@@ -11,10 +11,10 @@ from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
-from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.lineage_answers import Timeline, TimelineItem
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterval
+from headwater.questions.answer_types.common import Dataset, Job
+from headwater.questions.answer_types.lineage import Timeline, TimelineItem
 from headwater.questions.conversions import shown_column
 from headwater.questions.subjects import Subject, find_dataset
 

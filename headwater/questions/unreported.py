@@ -10,7 +10,7 @@ from headwater.events.decode import decode
 from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.reported_events import newest_job_bodies
-from headwater.questions.answers.report_answers import Comparison, Finding, FindingKind, SavedFinding, Unreported
+from headwater.questions.answer_types.reports import Comparison, Finding, FindingKind, SavedFinding, Unreported
 
 
 class _FindingFacet(msgspec.Struct):

@@ -12,11 +12,11 @@ from headwater.events.times import iso
 from headwater.lineage.edges.accounting import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.named_columns import judged_columns
-from headwater.lineage.time.snapshot import Snapshot, Window
-from headwater.lineage.time.whole_rewrites import DAY_US
-from headwater.lineage.walks.column_verdicts import (
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.named_columns import judged_columns
+from headwater.lineage.snapshots.snapshot import Snapshot, Window
+from headwater.lineage.snapshots.whole_rewrites import DAY_US
+from headwater.lineage.traversal.column_verdicts import (
     ATTEMPT,
     UNACCOUNTED,
     ColumnVerdict,
@@ -24,8 +24,7 @@ from headwater.lineage.walks.column_verdicts import (
     column_verdicts,
     only_shows,
 )
-from headwater.questions.answers.answer_parts import Job, JobUnread
-from headwater.questions.answers.column_answers import (
+from headwater.questions.answer_types.columns import (
     DatasetReaders,
     Reason,
     Showing,
@@ -34,6 +33,7 @@ from headwater.questions.answers.column_answers import (
     Verdicts,
     Word,
 )
+from headwater.questions.answer_types.common import Job, JobUnread
 from headwater.questions.conversions import former_location
 from headwater.questions.incomplete_lineage import describe_runs, removed_day, unfinished_runs
 from headwater.questions.subjects import Subject, find_dataset

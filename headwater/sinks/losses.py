@@ -18,11 +18,11 @@ from headwater.lake.reported_events import whole_run_id
 from headwater.lineage.edges.facet_contents import SentEdge, is_noise, sent_edges
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
-from headwater.sinks.contract.error_isolation import one_line
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.shape import SinkEvent, group_by_run
-from headwater.sinks.contract.support import DEEP, LONG_TEXT, MANY, ItemKind, SupportTable, support_for
-from headwater.sinks.contract.target_registry import target_module
+from headwater.sinks.interface.error_isolation import one_line
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.shape import SinkEvent, group_by_run
+from headwater.sinks.interface.support import DEEP, LONG_TEXT, MANY, ItemKind, SupportTable, support_for
+from headwater.sinks.interface.target_registry import target_module
 from headwater.sinks.merging.payloads import events_at
 from headwater.sinks.merging.runs import MergedEvent, inputs_of, merge_events
 

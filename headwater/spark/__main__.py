@@ -1,7 +1,7 @@
 """Refresh silver and gold in a job of Fabric, Databricks or any cluster: `python -m headwater.spark LAKE`.
 
 `headwater-spark replay LAKE --to …` sends stored events again (`replay/replay_job.py`). `headwater-spark ingest LAKE
-PLACE --name …` reads files with events from storage (`landing/landing_job.py`).
+PLACE --name …` reads files with events from storage (`file_ingest/ingest_job.py`).
 In a notebook: `from headwater.spark.__main__ import main; main(["abfss://lake@account.dfs.core.windows.net"])`.
 """
 
@@ -27,8 +27,8 @@ from headwater.lineage.rules.user_rules_text import (
     read_rewrites,
     read_tags,
 )
-from headwater.lineage.time.whole_rewrites import DAY_US
-from headwater.spark.landing.landing_job import ingest
+from headwater.lineage.snapshots.whole_rewrites import DAY_US
+from headwater.spark.file_ingest.ingest_job import ingest
 from headwater.spark.refresh import BATCH_EVENTS, refresh
 from headwater.spark.repeated_passes import passes
 

@@ -17,7 +17,7 @@ from headwater.common.extras import extra
 
 with extra("kafka"):
     from headwater.intake.event_log.kafka_clients import KafkaAddress
-    from headwater.spark.bronze.topic_stream import BATCH_EVENTS, TopicStream, run
+    from headwater.spark.log_ingest.topic_stream import BATCH_EVENTS, TopicStream, run
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -47,7 +47,7 @@ keep = ""  # for files: delete ingested files that were not modified for this lo
 
 # CELL ********************
 
-from headwater.spark.landing.landing_job import ingest
+from headwater.spark.file_ingest.ingest_job import ingest
 
 given = {"--name": log, "--format": kind, "--column": column, "--since": since, "--keep": keep}
 display(ingest([lake, place, *(text for option, value in given.items() if value for text in (option, value))]))

@@ -21,7 +21,7 @@ from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from headwater.questions.health_lists import unhealthy
 from tests.index.test_reference import RULES, SOURCE, asked_of
 from tests.reference.records import Delivered

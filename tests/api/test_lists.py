@@ -25,7 +25,7 @@ from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.runtime.sinks import open_ledger, open_sink_service
-from headwater.questions import declared
+from headwater.questions import definitions
 from headwater.questions.declaring import Question, questions_in
 from headwater.questions.registry import QUESTIONS
 from headwater.tables import SINK_FAILURES
@@ -44,20 +44,20 @@ KEEPERS = tuple(f"{number:08x}{uuid(1)[8:]}" for number in (1, 2))
 
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
-    "datasets": (declared.datasets, {}, (
+    "datasets": (definitions.datasets, {}, (
         "name", "namespace", "owners", "tags", "columns", "last_seen", "last_written", "job", "integration", "state",
         "duration")),
-    "jobs": (declared.listed_jobs, {}, (
+    "jobs": (definitions.listed_jobs, {}, (
         "name", "namespace", "owners", "tags", "integration", "processing", "last_seen", "state", "started",
         "duration")),
-    "runs": (declared.listed_runs, {}, ("time", "started", "ended", "duration", "state", "job", "namespace", "id")),
-    "unused": (declared.unused, {}, (
+    "runs": (definitions.listed_runs, {}, ("time", "started", "ended", "duration", "state", "job", "namespace", "id")),
+    "unused": (definitions.unused, {}, (
         "namespace", "dataset", "column", "verdict", "reason", "observed_since", "last_used")),
-    "surface": (declared.surface, {}, (
+    "surface": (definitions.surface, {}, (
         "exposure", "exposed_until", "namespace", "dataset", "column", "from", "job")),
-    "coverage": (declared.coverage, {}, ("kind", "namespace", "name", "reason")),
-    "diff": (declared.diff, {"from": "2026-01-01"}, ("change", "from", "to_namespace", "to", "type", "job")),
-    "timeline": (declared.timeline, {"dataset": "t3"}, ("time", "change", "job", "from", "to")),
+    "coverage": (definitions.coverage, {}, ("kind", "namespace", "name", "reason")),
+    "diff": (definitions.diff, {"from": "2026-01-01"}, ("change", "from", "to_namespace", "to", "type", "job")),
+    "timeline": (definitions.timeline, {"dataset": "t3"}, ("time", "change", "job", "from", "to")),
     "events": (routes.events, {}, (
         "received_at", "event_time", "event_type", "job_name", "job_namespace", "run_id", "producer")),
     "failures": (sink_routes.failures, {"sink": "out"}, (
@@ -209,28 +209,28 @@ def test_a_forged_cell_of_another_kind_is_refused_by_the_lake(shelf: SnapshotSto
 
 
 def test_filters_count_what_they_let_through(shelf: SnapshotStore) -> None:
-    failed = shelf.ask(declared.listed_jobs, state="FAIL")
+    failed = shelf.ask(definitions.listed_jobs, state="FAIL")
     assert {item["name"] for item in failed["items"]} == {f"job{job}" for job in range(0, JOBS, 5)}
-    assert shelf.ask(declared.listed_runs, state="FAIL", limit=2)["totalCount"] == failed["totalCount"] == 5
-    owned = shelf.ask(declared.datasets, owner="team 1", namespace=LAKE)
+    assert shelf.ask(definitions.listed_runs, state="FAIL", limit=2)["totalCount"] == failed["totalCount"] == 5
+    owned = shelf.ask(definitions.datasets, owner="team 1", namespace=LAKE)
     assert {item["name"] for item in owned["items"]} == {
         f"t{job + 1}" for job in range(JOBS) if job % 2 and job % 3 == 1
     }
     assert owned["choices"]["namespaces"] == {LAKE: JOBS + 1, NAMESPACE: len(NAMES), "s3://night": 1, "file": 1}
-    (tagged,) = shelf.ask(declared.datasets, tag="PII", namespace=LAKE)["items"]
+    (tagged,) = shelf.ask(definitions.datasets, tag="PII", namespace=LAKE)["items"]
     assert (tagged["name"], tagged["tags"], tagged["columns"], tagged["integration"]) == ("t1", ["pii"], 2, "SPARK")
     assert (tagged["job"], tagged["last_run"]["state"]) == ({"namespace": "jobs", "name": "job0"}, "FAIL")
-    (run,) = shelf.ask(declared.listed_runs, text=tagged["last_run"]["id"].upper())["items"]
+    (run,) = shelf.ask(definitions.listed_runs, text=tagged["last_run"]["id"].upper())["items"]
     assert tagged["last_written"] < run["last_event"], "what failed wrote nothing"
     since = tagged["last_written"]
-    newer = shelf.ask(declared.datasets, since=since)["items"]
+    newer = shelf.ask(definitions.datasets, since=since)["items"]
     assert newer
     assert all(item["last_written"] >= since for item in newer)
-    of_job = shelf.ask(declared.listed_runs, job="job3", namespace="jobs")
+    of_job = shelf.ask(definitions.listed_runs, job="job3", namespace="jobs")
     assert [item["duration"] for item in of_job["items"]] == [3.0] * RUNS
-    answer = shelf.ask(declared.unused, verdict="unused", limit=1)
+    answer = shelf.ask(definitions.unused, verdict="unused", limit=1)
     assert answer["totalCount"] == answer["verdicts"]["unused"] > len(answer["items"])
-    assert shelf.ask(declared.surface, exposure="masked")["exposures"]["exposed"] > 0
+    assert shelf.ask(definitions.surface, exposure="masked")["exposures"]["exposed"] > 0
 
 
 Test = Callable[[Any], bool]
@@ -370,40 +370,40 @@ def test_every_filter_of_every_list_is_tried() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hostile_name_is_found_by_its_text_and_nothing_else_is(shelf: SnapshotStore, name: str) -> None:
     for asked in ({"text": name}, {"namespace": NAMESPACE, "text": name}):
-        assert [item["name"] for item in shelf.ask(declared.datasets, **asked)["items"]] == [name]
-    found = shelf.ask(declared.listed_runs, text="' OR 1=1 --")
+        assert [item["name"] for item in shelf.ask(definitions.datasets, **asked)["items"]] == [name]
+    found = shelf.ask(definitions.listed_runs, text="' OR 1=1 --")
     assert (found["items"], found["totalCount"]) == ([], 0)
 
 
 def test_every_name_that_is_printed_is_accepted(shelf: SnapshotStore) -> None:
-    for item in shelf.ask(declared.datasets, limit=1_000)["items"]:
+    for item in shelf.ask(definitions.datasets, limit=1_000)["items"]:
         thing = {"namespace": item["namespace"], "dataset": item["name"], "column": None}
         whole = f"{item['namespace']}/{item['name']}"
         for text in {whole, escape(whole), dataset_text(thing, whole=True), item["name"]}:
-            found = shelf.ask(declared.upstream, dataset=text)["column"]
+            found = shelf.ask(definitions.upstream, dataset=text)["column"]
             assert (found["namespace"], found["dataset"]) == (item["namespace"], item["name"]), text
     for text in ("file//landing/orders", "/landing/orders", "landing/orders", "…/landing/orders"):
         for column in ("a.b", "`a.b`", '"a.b"', "A.B"):
-            found = shelf.ask(declared.upstream, dataset=text, column=column)["column"]
+            found = shelf.ask(definitions.upstream, dataset=text, column=column)["column"]
             assert (found["namespace"], found["column"]) == ("file", "a.b")
 
 
 def test_a_name_that_a_narrow_table_cuts_is_accepted_if_it_fits_one(shelf: SnapshotStore) -> None:
     (graph,) = (each for each in QUESTIONS.load_built_in().values() if each.called == "job-graph")
     for text in ("…ding/orders", "file//lan…/orders", "/landing/ord…", "/land...ders"):
-        found = shelf.ask(declared.upstream, dataset=text, column="a…")["column"]
+        found = shelf.ask(definitions.upstream, dataset=text, column="a…")["column"]
         assert (found["namespace"], found["dataset"], found["column"]) == ("file", "/landing/orders", "a.b")
     assert shelf.ask(graph, job="…eeper") == shelf.ask(graph, job="keeper")
     with pytest.raises(WrongQuestion, match=r"'…ists/t1…' matches \d+ datasets: 's3://lists/t1', 's3://lists/t10'"):
-        shelf.ask(declared.upstream, dataset="…ists/t1…")
+        shelf.ask(definitions.upstream, dataset="…ists/t1…")
     with pytest.raises(WrongQuestion, match=r"'job1…' matches 11 jobs: 'jobs/job1', "):
         shelf.ask(graph, job="job1…")
     with pytest.raises(NotKnown):
-        shelf.ask(declared.upstream, dataset="anding/orders")
+        shelf.ask(definitions.upstream, dataset="anding/orders")
 
 
 def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(shelf: SnapshotStore) -> None:
-    ids = {item["id"] for item in shelf.ask(declared.listed_runs, limit=1_000)["items"] if item["id"][0] != "["}
+    ids = {item["id"] for item in shelf.ask(definitions.listed_runs, limit=1_000)["items"] if item["id"][0] != "["}
     begun = Counter(each[:length] for each in ids for length in range(4, 36))
     cut = max((text for text, count in begun.items() if count == 1), key=lambda text: (-len(text), text))
     (whole,) = (each for each in ids if each.startswith(cut))
@@ -416,25 +416,27 @@ def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(
     for question in asking:
         for text in (cut, f"{cut}…", cut.upper()):
             assert shelf.ask(question, run=text) == shelf.ask(question, run=whole), (question.called, text)
-    assert shelf.ask(declared.diff, **{"from": f"run:{cut}"}) == shelf.ask(declared.diff, **{"from": f"run:{whole}"})
+    assert shelf.ask(definitions.diff, **{"from": f"run:{cut}"}) == shelf.ask(
+        definitions.diff, **{"from": f"run:{whole}"}
+    )
     assert shelf.ask(sink_routes.losses, sink="out", run=cut) == shelf.ask(sink_routes.losses, sink="out", run=whole)
     assert shelf.ask(sink_routes.preview, sink="out", of=cut) == shelf.ask(sink_routes.preview, sink="out", of=whole)
     assert shelf.open_views.now(lambda live, _: RunHistory(live).key(cut)) == whole
     with pytest.raises(NotKnown):  # what changes a run, such as Marquez's POST …/complete, takes no beginning
         shelf.open_views.now(lambda live, _: RunHistory(live).key(cut, whole=True))
-    odd = next(item["id"] for item in shelf.ask(declared.listed_runs, limit=1_000)["items"] if item["id"][0] == "[")
+    odd = next(item["id"] for item in shelf.ask(definitions.listed_runs, limit=1_000)["items"] if item["id"][0] == "[")
     assert {item["run_id"] for item in shelf.ask(routes.events, run=odd)["items"]} == {json.loads(odd)[0]}
     several = next(text for text, count in begun.items() if count > 1)
     with pytest.raises(NotKnown, match="Nearest: "):
-        shelf.ask(declared.run, run=several)
+        shelf.ask(definitions.run, run=several)
     assert shelf.ask(routes.events, run=several)["items"] == []
 
 
 def test_a_job_is_accepted_bare_or_qualified(shelf: SnapshotStore) -> None:
     (graph,) = (each for each in QUESTIONS.load_built_in().values() if each.called == "job-graph")
     for job in ("keeper", "night/keeper"):
-        assert shelf.ask(declared.listed_runs, job=job)["totalCount"] == 2
-        assert shelf.ask(declared.health, job=job)["items"][0]["name"] == "keeper"
+        assert shelf.ask(definitions.listed_runs, job=job)["totalCount"] == 2
+        assert shelf.ask(definitions.health, job=job)["items"][0]["name"] == "keeper"
         assert shelf.ask(graph, job=job)
 
 
@@ -444,9 +446,9 @@ def test_runs_that_come_between_two_pages_move_nothing(tmp_path_factory: pytest.
     bodies = [json.dumps(event).encode() for event in events()]
     shelf.store(bodies[: len(bodies) // 2])
     for question, sort in (
-        (declared.listed_runs, "-time"),
-        (declared.listed_runs, "job"),
-        (declared.listed_jobs, "name"),
+        (definitions.listed_runs, "-time"),
+        (definitions.listed_runs, "job"),
+        (definitions.listed_jobs, "name"),
     ):
         before = shelf.ask(question, sort=sort, limit=1_000)["items"]
         first = shelf.ask(question, sort=sort, limit=9)
@@ -475,7 +477,7 @@ def test_a_wrong_statement_is_a_fault_with_a_reference_and_leaves_the_index(
     assert f"Fault {reference}" in caplog.text
     assert "ambiguous column name" in caplog.text
     assert not list(shelf.world.folder.rglob("damaged")), "nobody asks for a new index"
-    assert shelf.ask(declared.listed_runs, state="LOST")["totalCount"] == 1
+    assert shelf.ask(definitions.listed_runs, state="LOST")["totalCount"] == 1
 
 
 def test_a_wrong_setting_is_not_told_to_be_temporary() -> None:

@@ -27,7 +27,7 @@ from headwater.api.routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.intake.event_log import RecordKind
 from headwater.intake.receiver import Refusal
 from headwater.intake.receiver.refusals import Refusals
-from headwater.questions.answers.list_answers import Events, RefusedRequests, RejectedEvents
+from headwater.questions.answer_types.lists import Events, RefusedRequests, RejectedEvents
 from tests.reference.world_events import at, dataset, dataset_event, uuid
 from tests.support.data.contract_judge import is_valid
 from tests.support.data.keyed import READ_KEY

@@ -13,7 +13,7 @@ from headwater.auth.access import Key
 from headwater.auth.authentication import Authenticator
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.receiver import Request
-from headwater.intake.receiver.station import Receiver
+from headwater.intake.receiver.post_handling import Receiver
 from tests.support.data.parsing import World
 from tests.support.data.samples import run_event
 

@@ -6,13 +6,14 @@ import msgspec
 import pytest
 from msgspec import to_builtins
 
-from headwater.cli import lineage, mcp_answers
+from headwater.cli import lineage
+from headwater.cli.agents import answers as mcp_answers
 from headwater.common.paging import ListPage
 from headwater.governance.planning.findings import _unproven
 from headwater.governance.planning.schema import PlannedChange
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import as_it_is
-from headwater.questions.answers.lineage_answers import Reach
+from headwater.questions.answer_types.lineage import Reach
 from headwater.questions.coverage import coverage
 from headwater.questions.job_graph import JobBounds, JobContext, job_graph
 from headwater.questions.reach import path, reach

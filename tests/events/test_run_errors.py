@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from headwater.cli.answer_source import DataFolder
 from headwater.cli.app import app
 from headwater.events.error_facets import causes, errors_in, failed_tests
-from headwater.questions import declared
+from headwater.questions import definitions
 from tests.reference.world_events import Json, at, dataset, facet, run_event, uuid
 from tests.support.data.parsing import World
 from tests.support.data.samples import body, sample_lines
@@ -142,7 +142,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(data: Path, run: str) -> Any:
     folder = DataFolder(data)
     sources = SimpleNamespace(open_views=folder.open_views, bronze=folder.bronze, rules=folder.rules)
-    return to_builtins(declared.run.ask(sources, {}, run=run))
+    return to_builtins(definitions.run.ask(sources, {}, run=run))
 
 
 @pytest.mark.slow

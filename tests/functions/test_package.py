@@ -12,13 +12,13 @@ import pytest
 
 from headwater.intake.event_log.log_registry import LOGS
 from headwater.questions.registry import QUESTIONS
-from headwater.sinks.contract.target_registry import TARGETS
+from headwater.sinks.interface.target_registry import TARGETS
 from tools.function_zip import ROOT, imports, receiver_shipped, shipped, write_package, write_receiver
 
 SHIPPED = shipped()
 NEVER_OPENED = (
     "headwater.intake.event_log.kafka",
-    "headwater.sinks.operating.replay",
+    "headwater.sinks.control.replay",
 )
 """Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
 NOT_INSTALLED = {"botocore", "confluent-kafka", "google-auth"}
@@ -61,7 +61,7 @@ importlib.metadata.entry_points = read
 import headwater
 from headwater.intake.event_log.log_registry import LOGS
 from headwater.questions.registry import QUESTIONS
-from headwater.sinks.contract.target_registry import TARGETS
+from headwater.sinks.interface.target_registry import TARGETS
 
 assert headwater.__file__.startswith(sys.argv[1]), headwater.__file__
 print(*[name for registry in (LOGS, TARGETS, QUESTIONS) for name in registry.load_built_in()])

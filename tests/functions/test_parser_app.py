@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.ownership import OWNER, ROUTES
 from headwater.operations.runtime.storage import open_claims
 from tests.functions.host import App, running

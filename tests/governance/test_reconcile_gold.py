@@ -6,7 +6,7 @@ import pytest
 
 from headwater.governance.reconcile.events import finding_event
 from headwater.governance.reconcile.histories.entry import HistorySpan
-from headwater.questions.answers.report_answers import Finding, FindingKind
+from headwater.questions.answer_types.reports import Finding, FindingKind
 from headwater.tables import RUN_HEALTH
 from tests.support.data.reconcile_world import run_events
 from tests.support.spark.spark_lake import SparkLake

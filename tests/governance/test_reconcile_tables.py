@@ -21,8 +21,8 @@ from headwater.governance.reconcile.events import proof_events
 from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.governance.reconcile.history_join import WaitTimes
 from headwater.governance.reconcile.run_index import with_times
-from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.report_answers import ReportedRun, ReportedRuns
+from headwater.questions.answer_types.common import Dataset, Job
+from headwater.questions.answer_types.reports import ReportedRun, ReportedRuns
 from tests.support.data.reconcile_world import OTHER, SPARK, Json, land, reconcile, run_events, stamp
 
 MINUTE_US = 60_000_000

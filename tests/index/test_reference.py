@@ -33,15 +33,15 @@ from headwater.lineage.edges.unlisted_columns import UnlistedColumn
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.as_of import AsOf, View
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot, Window
-from headwater.lineage.time.whole_rewrites import WINDOW_US
-from headwater.lineage.walks.walk import Mode
+from headwater.lineage.snapshots.as_of import AsOf, View
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot, Window
+from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
+from headwater.lineage.traversal.impact import Mode
 from headwater.operations.runtime.index import open_rules
 from headwater.operations.settings import Settings
-from headwater.questions.answers.answer_parts import FormerLocation
-from headwater.questions.answers.list_answers import Datasets
+from headwater.questions.answer_types.common import FormerLocation
+from headwater.questions.answer_types.lists import Datasets
 from headwater.questions.contract_facts import ContractReader
 from headwater.questions.lists import ListFilter, datasets
 from headwater.questions.reach import reach

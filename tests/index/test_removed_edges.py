@@ -12,7 +12,7 @@ from headwater.index.stored.database import open_for_reading
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.time.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import as_said
 from tests.reference.small_events import A, B, C, run, x_from
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 

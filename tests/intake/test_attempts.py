@@ -7,7 +7,7 @@ import pytest
 from headwater.common.errors import InvalidEvent
 from headwater.intake.event_log import RecordKind
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import BATCH_BYTES
+from headwater.intake.parser.partition_parser import BATCH_BYTES
 from headwater.lake.attempts import BATCH_RECORDS, MAX_DEATHS, Attempts
 from tests.support.data.parsing import World
 from tests.support.data.samples import body, run_event

@@ -19,7 +19,7 @@ from headwater.intake.event_log.event_hub_clients import HubAddress
 from headwater.intake.event_log.event_hub_reader import HubReader, HubReaders
 from headwater.intake.event_log.event_hub_records import properties_of
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.data_folder import prepare_folder

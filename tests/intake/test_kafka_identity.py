@@ -11,7 +11,7 @@ from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.kafka_clients import KafkaAddress
 from headwater.intake.event_log.kafka_log import KafkaLog
 from headwater.intake.event_log.kafka_reader import KafkaReaders
-from headwater.spark.bronze.kafka_options import as_principal, source_options
+from headwater.spark.log_ingest.kafka_options import as_principal, source_options
 from tests.support.servers.kafka_broker import HUB, Broker
 from tests.support.servers.kafka_log import PATIENCE_S, append, with_identity, with_log, with_principal
 from tests.support.servers.oidc import OidcServer

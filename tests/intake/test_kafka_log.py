@@ -19,7 +19,7 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.kafka_clients import KafkaAddress
 from headwater.intake.event_log.kafka_log import KafkaLog
 from headwater.intake.event_log.kafka_reader import KafkaReader, KafkaReaders
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from tests.support.data.made_events import body, run_event, with_raw
 from tests.support.data.parsing import event

@@ -22,8 +22,8 @@ from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.receiver import Answer, Request
 from headwater.intake.receiver.paths import wrong_path
+from headwater.intake.receiver.post_handling import Receiver, RequestLimits
 from headwater.intake.receiver.refusals import WRONG_PATHS, Refusals
-from headwater.intake.receiver.station import Receiver, RequestLimits
 from tests.support.cleanup import until_end
 from tests.support.data.made_events import body, dataset_event, job_event, run_event, with_raw
 

@@ -24,9 +24,9 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.segments import PARTITION
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.time.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import as_said
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.event_log import open_log
 from headwater.operations.runtime.storage import OWNER, open_claims

@@ -7,7 +7,7 @@ import pytest
 
 from headwater.cli.answer_source import DataFolder
 from headwater.events.event_files import read_event_texts
-from headwater.questions import declared
+from headwater.questions import definitions
 from tests.support.paths import EVENTS
 from tests.support.spark.four_doors import answers, fill
 
@@ -22,7 +22,7 @@ def test_no_answer_depends_on_the_order_in_which_the_index_heard_of_events(tmp_p
     random.Random(3).shuffle(events)
     for first in range(BATCHES):
         fill(tmp_path / "shuffled", events[first::BATCHES])
-        DataFolder(tmp_path / "shuffled").ask(declared.coverage, {})  # brings its index up to date
+        DataFolder(tmp_path / "shuffled").ask(definitions.coverage, {})  # brings its index up to date
 
     expected = answers(tmp_path / "at once")
     found = answers(tmp_path / "shuffled")

@@ -6,8 +6,8 @@ from headwater.common.paging import ListPage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_rewrites
-from headwater.lineage.time.snapshot import Window
-from headwater.questions.answers.column_answers import Verdict
+from headwater.lineage.snapshots.snapshot import Window
+from headwater.questions.answer_types.columns import Verdict
 from headwater.questions.subjects import Subject
 from headwater.questions.unused import verdicts
 from tests.reference import exposures

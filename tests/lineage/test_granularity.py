@@ -14,7 +14,7 @@ from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Granularity, Started, ancestors, folding
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from tests.index.test_reference import indexed
 from tests.reference.small_events import run, x_from
 from tests.reference.world_events import deliver, uuid

@@ -11,7 +11,7 @@ from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT, 
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.validity import ValidityHistory
+from headwater.lineage.snapshots.validity import ValidityHistory
 from tests.reference.records import Delivered
 from tests.reference.solver import Reference
 from tests.reference.world_events import deliver

@@ -17,8 +17,8 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.job_operations import JOB_OPERATIONS
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.time.as_of import AsOf
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.lineage.snapshots.as_of import AsOf
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
 from headwater.questions.incomplete_lineage import unfinished_runs
 from headwater.questions.names import explain_job
 from tests.index.test_reference import indexed

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.derivation import Derivation
+from headwater.lineage.runs.event_order import order_of
 from headwater.lineage.runs.long_runs import LongRun
 from headwater.lineage.runs.memory_store import MemoryStore
-from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import RunFacts
 from tests.lineage.test_reference import summary, torn
 from tests.reference.small_events import SECOND, STREAM, A, B, C, changed, run, x_from

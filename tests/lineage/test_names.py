@@ -15,8 +15,8 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_metadata import MetadataRow, read_metadata
 from headwater.lineage.runs.event_reading import facts_reader
 from headwater.lineage.runs.job_identity import job_key, run_key
-from headwater.lineage.time.snapshot import Window
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.snapshot import Window
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference.world_events import RECEIPT_US

@@ -21,10 +21,10 @@ from headwater.common.paging import ListPage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.event_order import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.runs.merged_run import fold, in_order
-from headwater.lineage.runs.newest_first import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.runs.run_facts import attempts_of
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.index import open_freshness, open_search, open_view_opener
 from headwater.questions.facets import newest_facets
 from headwater.questions.moments import moment_us

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from headwater.lineage.time.as_of import AsOf
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.snapshots.as_of import AsOf
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from tests.index.test_reference import FAR, RULES, indexed

@@ -16,8 +16,8 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.time.snapshot_of_facts import by_output
-from headwater.lineage.walks.walk import Mode
+from headwater.lineage.snapshots.fact_snapshot import by_output
+from headwater.lineage.traversal.impact import Mode
 from tests.reference import questions
 from tests.reference.records import Delivered, stored
 from tests.reference.retired import presumed_retired, with_deletions, with_rewrites

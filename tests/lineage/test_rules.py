@@ -16,7 +16,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.selectors import Selector
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.job_identity import job_key
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.unused import dataset_verdicts

@@ -18,7 +18,7 @@ from headwater.lineage.sql.sql_dialects import dialect_of
 from headwater.lineage.sql.sql_script import read_script
 from headwater.lineage.sql.sql_text import PARSER
 from headwater.lineage.sql.unread_sql import UnreadSql
-from headwater.questions.composed import as_of_from, origins_of
+from headwater.questions.parameter_groups import as_of_from, origins_of
 from tests.index.test_reference import indexed
 from tests.reference.small_events import A, B, run, with_schema, x_from
 from tests.reference.world_events import Json, deliver, facet

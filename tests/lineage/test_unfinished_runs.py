@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from headwater.cli import lineage, mcp_answers
+from headwater.cli import lineage
+from headwater.cli.agents import answers as mcp_answers
 from headwater.common.errors import NeverWritten
 from headwater.common.paging import ListPage
 from headwater.events.times import iso
@@ -16,7 +17,7 @@ from headwater.index.reading.write_times import WriteTimes
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.questions.answers.lineage_answers import Reach
+from headwater.questions.answer_types.lineage import Reach
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.surface import exposures, find_surface

@@ -29,9 +29,9 @@ from headwater.lineage.rules.user_rules_text import (
     read_tags,
 )
 from headwater.lineage.runs.event_reading import FactsReader, facts_reader
-from headwater.lineage.time.named_columns import judged_columns
-from headwater.lineage.time.snapshot import Window
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.named_columns import judged_columns
+from headwater.lineage.snapshots.snapshot import Window
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference import questions

@@ -16,7 +16,7 @@ from headwater.api.marquez.routes import MarquezApi
 from headwater.api.responses import run_question
 from headwater.auth.authentication import Authenticator
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.index import open_freshness, open_search
 from tests.marquez.conftest import Marquez
 from tests.marquez.lake import TABLE

@@ -16,7 +16,7 @@ from hatchling.build import build_wheel
 
 from headwater.common.errors import WrongSetting
 from headwater.common.registry import Registry
-from headwater.sinks.contract.sinks_file import LocalSinksFile, SinksFile
+from headwater.sinks.interface.sinks_file import LocalSinksFile, SinksFile
 from tests.support.data.made_events import run_event
 from tests.support.data.shop import Asker
 from tests.support.paths import ROOT
@@ -27,7 +27,7 @@ ACME = '''
 from pydantic import Field
 
 from headwater.intake.event_log.sqlite_kind import SqliteKind, SqliteSettings
-from headwater.questions.answers.answer_parts import AnswerStruct
+from headwater.questions.answer_types.common import AnswerStruct
 from headwater.questions.declaring import question
 
 
@@ -138,7 +138,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typer.main import get_group
 from headwater.cli import main
-from headwater.cli.mcp_server import AgentTools
+from headwater.cli.agents.mcp_server import AgentTools
 from headwater.cli.base_app import check
 from headwater.cli.app import app
 
@@ -232,7 +232,7 @@ def test_built_in_parts_need_no_metadata(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_sink_whose_type_is_broken_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headwater.sinks.contract import sinks_file, target_registry
+    from headwater.sinks.interface import sinks_file, target_registry
 
     install(tmp_path, "acme_sinks", "OPTIONS = 1", sinks={"acme": "acme_sinks"})
     monkeypatch.syspath_prepend(tmp_path)

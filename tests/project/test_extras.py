@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from headwater.sinks.contract.target_registry import TARGETS
+from headwater.sinks.interface.target_registry import TARGETS
 from headwater.spark.replay.spark_replay import BY_TASKS
 from tests.functions.test_package import distribution
 from tests.support.paths import ROOT
@@ -41,7 +41,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.sinks.connecting.secrets", {"server", "azure"}),
     ("headwater.sinks.*", {"server", "replay"}),
     ("headwater.operations.fabric.*", {"server", "azure"}),
-    ("headwater.cli.mcp_server", {"server", "agents"}),
+    ("headwater.cli.agents.mcp_server", {"server", "agents"}),
     ("headwater.events.*validation", {"server"}),
     ("headwater.spark.notebook.plots", {"spark", "notebooks"}),
     ("headwater.spark.*", {"spark"}),
@@ -56,8 +56,8 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
 PYSPARKS = {"py4j": "pyspark"}
 NOT_IMPORTED = {"aiohttp"}  # azure-identity does
 STREAMS = (
-    "headwater.spark.bronze.kafka_options",
-    "headwater.spark.bronze.topic_stream",
+    "headwater.spark.log_ingest.kafka_options",
+    "headwater.spark.log_ingest.topic_stream",
     "headwater.spark.stream_job",
 )  # of Kafka
 REPLAY = tuple(f"headwater.spark.replay.{name}" for name in ("replay_job", "replay_task", "spark_replay"))

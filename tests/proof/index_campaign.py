@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-from headwater.lineage.time.as_of import AsOf, View
+from headwater.lineage.snapshots.as_of import AsOf, View
 from headwater.questions.unused import verdicts
 from tests.index.test_reference import indexed
 from tests.proof.campaign import EACH, JUDGES, Tally, Variant, Violation, campaign

@@ -9,11 +9,11 @@ from headwater.common.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.common.paging import ListPage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.as_of import AsOf
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.time.whole_rewrites import WINDOW_US
-from headwater.lineage.walks.walk import Mode
+from headwater.lineage.snapshots.as_of import AsOf
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
+from headwater.lineage.traversal.impact import Mode
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.surface import exposures, find_surface

@@ -6,8 +6,8 @@ the move, both locations were one dataset, so answers held what any job wrote th
 
 from collections.abc import Sequence
 
-from headwater.lineage.time.whole_rewrites import WINDOW_US
-from headwater.lineage.walks.walk import Mode
+from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
+from headwater.lineage.traversal.impact import Mode
 from tests.lineage.test_reference import canonical
 from tests.proof.event_edits import folded_column
 from tests.reference import questions

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from headwater.lineage.walks.walk import Mode
+from headwater.lineage.traversal.impact import Mode
 from tests.lineage.test_reference import canonical
 from tests.proof.event_edits import Mutation, folded_column
 from tests.proof.moved_ways import surface_both_ways, upstream_both_ways

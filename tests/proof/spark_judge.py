@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
-from headwater.lineage.time.snapshot import Window
+from headwater.lineage.snapshots.snapshot import Window
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.gold.snapshot_rows import sorted_rows
 from headwater.spark.silver.silver_names import BatchNaming

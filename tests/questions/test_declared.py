@@ -17,10 +17,10 @@ from headwater.api.routes import BASE, ROUTES
 from headwater.cli.printing import show
 from headwater.cli.question_commands import command
 from headwater.common.errors import WrongQuestion
-from headwater.lineage.time.as_of import AsOf
-from headwater.questions import declared
+from headwater.lineage.snapshots.as_of import AsOf
+from headwater.questions import definitions
 from headwater.questions import parameters as p
-from headwater.questions.answers.answer_parts import AnswerStruct
+from headwater.questions.answer_types.common import AnswerStruct
 from headwater.questions.declaring import Help, Question, question, questions_in
 from headwater.questions.moments import Microseconds
 from headwater.questions.registry import QUESTIONS
@@ -48,7 +48,7 @@ def wide(
 
 
 def test_a_question_of_each_topic_is_named_where_routes_and_commands_look() -> None:
-    topics = [import_module(f"{declared.__name__}.{each.name}") for each in iter_modules(declared.__path__)]
+    topics = [import_module(f"{definitions.__name__}.{each.name}") for each in iter_modules(definitions.__path__)]
     assert {each for topic in topics for each in questions_in(vars(topic))} == {*QUESTIONS.load_built_in().values()}
 
 

@@ -21,9 +21,9 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.names.name_metadata import read_metadata
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
-from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
-from headwater.questions.answers.list_answers import ChangeItem, Changes
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.questions.answer_types.lineage import Coverage, CoverageItem
+from headwater.questions.answer_types.lists import ChangeItem, Changes
 from headwater.questions.display_names import display_datasets, names_datasets
 from headwater.questions.subjects import Subject, find_column, find_dataset, find_job
 from tests.reference.small_events import Named, run, with_schema

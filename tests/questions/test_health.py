@@ -13,7 +13,7 @@ from headwater.cli.app import app
 from headwater.common.errors import NotKnown
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.reading.write_times import TimedWrite
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.index import open_view_opener
 from headwater.questions.health_lists import (
     health_of_dataset,

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote
 import httpx
 import pytest
 
-from headwater.cli import mcp_answers
+from headwater.cli.agents import answers as mcp_answers
 from tests.reference.small_events import CLEAR, GUID, made, run
 from tests.reference.world_events import at, dataset, dataset_event, facet, parent, schema, source, uuid
 from tests.support.data.shop import (

@@ -12,11 +12,11 @@ import yaml
 from mcp.server.mcpserver.exceptions import ToolError
 
 from headwater.api import routes
-from headwater.cli.mcp_server import AgentTools
+from headwater.cli.agents.mcp_server import AgentTools
 from headwater.cli.server_client import ServerClient
 from headwater.common.errors import HeadwaterError
 from headwater.governance.planning.schema import PresentTables
-from headwater.questions import declared
+from headwater.questions import definitions
 from tests.reference.small_events import Named, run, with_schema
 from tests.reference.world_events import Json, dataset, facet, symlinks
 from tests.support.commands import commanded
@@ -132,7 +132,7 @@ def by_cli(lake: Lake) -> Ask:
 
     def ask(text: str, _: str) -> Named:
         try:
-            found = lake.answers.ask(declared.upstream, {"dataset": text})["column"]
+            found = lake.answers.ask(definitions.upstream, {"dataset": text})["column"]
         except HeadwaterError as error:
             raise Several(str(error)) from error
         if text in commands:

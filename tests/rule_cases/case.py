@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.lineage.walks.walk import Mode
+from headwater.lineage.traversal.impact import Mode
 from tests.reference.world_events import Json
 
 

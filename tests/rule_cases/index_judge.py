@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from headwater.common.errors import NotKnown
 from headwater.common.paging import ListPage
-from headwater.lineage.time.as_of import AsOf, View
+from headwater.lineage.snapshots.as_of import AsOf, View
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from headwater.questions.surface import exposures, find_surface

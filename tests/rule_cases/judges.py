@@ -5,9 +5,9 @@ from typing import Any, Self
 
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.questions.answers.answer_parts import Stop
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.questions.answer_types.common import Stop
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference import questions

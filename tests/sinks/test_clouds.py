@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from headwater.common.errors import WrongSetting
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.interface.target_registry import open_sink
 from tests.support.data.made_events import body
 from tests.support.data.sink_world import SinkWorld, events, no_token, sink
 from tests.support.servers.sink_target import Asked, Said, sink_server

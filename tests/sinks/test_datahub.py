@@ -10,8 +10,8 @@ import pytest
 
 from headwater.common.errors import WrongSetting
 from headwater.operations.runtime.storage import open_bronze
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import preview_payloads, redrive_failures
+from headwater.sinks.control.service import preview_payloads, redrive_failures
+from headwater.sinks.interface.target_registry import open_sink
 from tests.support.data.made_events import body, dataset_event, job_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, no_token, samples, sink, stored
 from tests.support.servers.sink_target import Asked, Said, sink_server

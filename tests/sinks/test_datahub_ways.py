@@ -11,8 +11,8 @@ import fastavro
 import pytest
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.target_registry import open_sink
 from tests.sinks.test_datahub import HOSTILE, dataset, proposals, run
 from tests.sinks.test_targets import read_all
 from tests.support.data.sink_world import SinkWorld, bodies, no_token, sink

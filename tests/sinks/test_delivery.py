@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from headwater.common.http_connection import retry_after
-from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, retry_all, unchanged_payloads
+from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, retry_all, unchanged_payloads
 from headwater.sinks.running.delivery import (
     ATTEMPT_BYTES,
     CIRCUIT_OPEN_AFTER,

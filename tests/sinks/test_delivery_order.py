@@ -13,8 +13,8 @@ from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.maintenance import compact, vacuum
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import parse_position, preview_payloads, redrive_failures
+from headwater.sinks.control.service import parse_position, preview_payloads, redrive_failures
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.delivery import MAX_BATCH_EVENTS
 from headwater.sinks.running.runner import SinkRunner
 from tests.support.data.made_events import body, dataset_event, job_event, run_event

@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import preview_payloads
+from headwater.sinks.control.service import preview_payloads
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.tables import SENT_RUNS
 from tests.support.data.made_events import dataset_event, job_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, sink, stored

@@ -11,9 +11,9 @@ import pytest
 
 from headwater.common.errors import WrongSetting
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.support import support_for
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import redrive_failures
+from headwater.sinks.control.service import redrive_failures
+from headwater.sinks.interface.support import support_for
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.runner import SinkRunner
 from headwater.sinks.targets.webhook.target import support_table
 from tests.reference.small_events import CLEAR, HASHED, made, run

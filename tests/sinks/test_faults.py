@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import redrive_failures
+from headwater.sinks.control.service import redrive_failures
+from headwater.sinks.interface.target_registry import open_sink
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, runs, sink
 from tests.support.faults.sink_faults import FAULTS, faulty_server
 from tests.support.servers.sink_target import eventually

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.contract.sinks_file import LocalSinksFile, SinksFile, read_sinks
+from headwater.sinks.interface.sinks_file import LocalSinksFile, SinksFile, read_sinks
 from tests.support.data.sink_world import sink
 from tests.support.paths import ROOT
 

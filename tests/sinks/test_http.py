@@ -18,9 +18,9 @@ from headwater.sinks.connecting.blob_folder import BlobFolder
 from headwater.sinks.connecting.folders import BoundedCalls
 from headwater.sinks.connecting.http import Poster
 from headwater.sinks.connecting.s3_folder import S3Folder
-from headwater.sinks.contract.error_isolation import convert_guarded, deliver_guarded, event_position
-from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent
-from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.interface.error_isolation import convert_guarded, deliver_guarded, event_position
+from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent
+from headwater.sinks.interface.target_registry import open_sink
 from tests.support.data.sink_world import payloads, sink
 from tests.support.servers.sink_target import Asked, Said, eventually, sink_server
 

@@ -18,14 +18,14 @@ from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.governance.reconcile.events import finding_event
 from headwater.governance.reconcile.histories.entry import HistorySpan
-from headwater.lake.schema_changes import SchemaChange
+from headwater.lake.dataset_schema_changes import SchemaChange
 from headwater.operations.local.health import COMPARED, FindingMeter
 from headwater.operations.runtime.storage import open_bronze
-from headwater.questions.answers.report_answers import Finding
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.shape import SinkEvent, Target, run_of
-from headwater.sinks.contract.support import DEEP, LONG_TEXT, MANY, ItemSupport, support_for
-from headwater.sinks.contract.target_registry import TARGETS, open_sink, target_module
+from headwater.questions.answer_types.reports import Finding
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.shape import SinkEvent, Target, run_of
+from headwater.sinks.interface.support import DEEP, LONG_TEXT, MANY, ItemSupport, support_for
+from headwater.sinks.interface.target_registry import TARGETS, open_sink, target_module
 from headwater.sinks.losses import LossSelection, leaves, loss_report, losses_of, reported_items
 from headwater.sinks.merging.payloads import ConvertsSchemaChanges
 from tests.support.data.made_events import body, dataset_event, job_event, run_event

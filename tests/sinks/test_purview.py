@@ -14,10 +14,10 @@ from headwater.common.errors import WrongQuestion, WrongSetting
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.sinks_file import read_sinks
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import preview_payloads, redrive_failures
+from headwater.sinks.control.service import preview_payloads, redrive_failures
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.sinks_file import read_sinks
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.feed import SinkFeed
 from headwater.sinks.targets.purview.atlas import type_definitions
 from headwater.sinks.targets.purview.names import QualifiedNames

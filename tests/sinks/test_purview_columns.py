@@ -10,8 +10,8 @@ import pytest
 from headwater.common.errors import WrongSetting
 from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.sinks_file import read_sinks
-from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.interface.sinks_file import read_sinks
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.feed import SinkFeed
 from tests.sinks.test_purview import ADLS, SECRET, account, columns, lineages, table
 from tests.support.data.made_events import body, dataset_event, run_event

@@ -12,11 +12,11 @@ import pytest
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.lake.bronze_follower import sources_ahead
-from headwater.lake.event_order import EventList, OrderedPlace, Selection
+from headwater.lake.events_by_time import EventList, OrderedPlace, Selection
 from headwater.operations.runtime.sinks import open_replay
 from headwater.operations.runtime.storage import open_bronze
-from headwater.sinks.operating.replay import Replay
-from headwater.sinks.operating.replay_span import ReplaySpan
+from headwater.sinks.control.replay import Replay
+from headwater.sinks.control.replay_span import ReplaySpan
 from tests.support.data.made_events import run_event
 from tests.support.data.shop import EVENTS, MAILING, Asker
 from tests.support.data.sink_world import SinkWorld, bodies, events, runs

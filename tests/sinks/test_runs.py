@@ -16,9 +16,9 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
-from headwater.sinks.contract.shape import SinkEvent, run_of
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import preview_payloads
+from headwater.sinks.control.service import preview_payloads
+from headwater.sinks.interface.shape import SinkEvent, run_of
+from headwater.sinks.interface.target_registry import open_sink
 from tests.support.data.made_events import body, job_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, samples, sink, stored
 from tests.support.servers.sink_target import sink_server

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.interface.target_registry import open_sink
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, payloads, sink
 from tests.support.servers.s3 import REGION, S3Server
 from tests.support.servers.sink_target import eventually

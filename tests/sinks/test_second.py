@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.sinks import open_replay
-from headwater.sinks.operating.replay_span import ReplaySpan
+from headwater.sinks.control.replay_span import ReplaySpan
 from tests.index.test_reference import compare, indexed
 from tests.reference.records import Delivered
 from tests.reference.world_events import START_US

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.shape import CLOCK
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import redrive_failures
+from headwater.sinks.control.service import redrive_failures
+from headwater.sinks.interface.shape import CLOCK
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.silence import MAX_PAYLOADS
 from tests.support.data.made_events import body, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, no_token, runs, sink

@@ -15,9 +15,9 @@ from confluent_kafka import Consumer, TopicPartition
 from headwater.common.errors import Retry, WrongSetting
 from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.options import SecretLocation
-from headwater.sinks.contract.target_registry import TARGETS, open_sink
-from headwater.sinks.operating.service import sink_states
+from headwater.sinks.control.service import sink_states
+from headwater.sinks.interface.options import SecretLocation
+from headwater.sinks.interface.target_registry import TARGETS, open_sink
 from tests.support.data.made_events import job_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, payloads, runs, sink
 from tests.support.paths import ROOT

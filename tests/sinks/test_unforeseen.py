@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.target_registry import TARGETS, open_sink
-from headwater.sinks.operating.service import preview_payloads, redrive_failures
+from headwater.sinks.control.service import preview_payloads, redrive_failures
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.target_registry import TARGETS, open_sink
 from tests.support.data.made_events import run_event
 from tests.support.data.sink_world import SinkWorld, bodies, no_token, runs, sink
 from tests.support.servers.sink_target import SinkServer, eventually, sink_server

@@ -11,10 +11,10 @@ import pytest
 from headwater.common.errors import WrongSetting
 from headwater.governance.reconcile.events import finding_event
 from headwater.governance.reconcile.histories.entry import HistorySpan
-from headwater.questions.answers.report_answers import Finding
+from headwater.questions.answer_types.reports import Finding
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.service import preview_payloads
+from headwater.sinks.control.service import preview_payloads
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.targets.webhook.target import sign_notices
 from tests.support.data.made_events import body, dataset_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, sink

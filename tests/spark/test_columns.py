@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.events.times import iso
 from headwater.lake.bronze_retention import delete_old_events
-from headwater.lineage.walks.column_verdicts import NO_READER, UNUSED
+from headwater.lineage.traversal.column_verdicts import NO_READER, UNUSED
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.tables import (
     EDGE_RUNS,

@@ -10,8 +10,8 @@ import pytest
 from headwater.cli.answer_source import DataFolder
 from headwater.operations.runtime.sinks import open_replay
 from headwater.operations.settings import load_settings
-from headwater.questions import declared
-from headwater.sinks.operating.replay_span import ReplaySpan
+from headwater.questions import definitions
+from headwater.sinks.control.replay_span import ReplaySpan
 from tests.support.data.lineage_world import recorded
 from tests.support.running import Running
 from tests.support.servers.sink_target import sink_server
@@ -126,7 +126,7 @@ def test_properties_of_a_table_say_its_name_and_facets(session: Connected) -> No
 
 def test_custom_facets_are_kept_and_can_be_asked_for(session: Connected) -> None:
     asked = {"entity": "dataset", "name": OWN, "limit": "100"}
-    items = DataFolder(session.data).ask(declared.facets, asked)["items"]
+    items = DataFolder(session.data).ask(definitions.facets, asked)["items"]
     found = {(item["namespace"], item["name"]): item["facet"] for item in items}
     assert set(found) == {session.journal("orders"), session.journal("totals")}
     assert said({OWN: found[session.journal("totals")]}, OWN) == {"parts": 1}
@@ -136,7 +136,7 @@ def test_custom_facets_are_kept_and_can_be_asked_for(session: Connected) -> None
 def test_where_a_masked_column_comes_from_is_answered_across_all_three_interfaces(session: Connected) -> None:
     namespace, dataset = session.journal("totals")
     about = {"namespace": namespace, "dataset": dataset, "column": "hash"}
-    items = DataFolder(session.data).ask(declared.upstream, about)["columns"]
+    items = DataFolder(session.data).ask(definitions.upstream, about)["columns"]
     found = [(item["dataset"], item["column"], item["masked"]) for item in items]
     assert found == [(session.journal("orders")[1], "email", True), (session.file("landing")[1], "email", True)]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headwater.cli.answer_source import DataFolder
-from headwater.questions import declared
+from headwater.questions import definitions
 from tests.support.data.lineage_world import recorded
 from tests.support.spark.connector_session import LISTENERS, NEWEST, Connected
 
@@ -93,7 +93,7 @@ def test_what_is_read_of_metadata_is_no_schema_of_the_table(session: Connected) 
     [facets] = session.datasets("metadata is read", "inputs").values()
     assert "committed_at" in [field["name"] for field in facets["schema"]["fields"]]
     namespace, name = table(session, "orders")
-    items = DataFolder(session.data).ask(declared.unused, {"namespace": namespace, "dataset": name})["items"]
+    items = DataFolder(session.data).ask(definitions.unused, {"namespace": namespace, "dataset": name})["items"]
     assert {item["column"] for item in items} == {"id", "email", "amount"}
 
 

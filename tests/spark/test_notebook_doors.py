@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headwater
-from headwater.spark.doors.file_transport_events import ApplicationEvents, transport_files
+from headwater.spark.offline.file_transport_events import ApplicationEvents, transport_files
 from tests.support.spark.onelake_session import LAKEHOUSE, Session
 from tools.jars import listeners
 
@@ -94,7 +94,7 @@ def test_what_notebooks_call_needs_spark_only_when_it_is_called() -> None:
         "import sys, headwater; assert not {'pyspark', 'msgspec'} & {*sys.modules}; print(headwater.stamp.__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "headwater.spark.doors.pipeline_stamp"
+    assert done.stdout.strip() == "headwater.spark.offline.pipeline_stamp"
     with pytest.raises(AttributeError, match="module 'headwater' has no attribute 'stomp'"):
         _ = headwater.stomp
 

@@ -17,9 +17,9 @@ from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.operations.fabric.shortcuts import shortcut_place, shortcuts
 from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.settings import load_settings
-from headwater.questions import declared
-from headwater.questions.composed import Between, Walk, walk_of
+from headwater.questions import definitions
 from headwater.questions.declaring import read_given
+from headwater.questions.parameter_groups import Between, Walk, walk_of
 from headwater.questions.producer_setup import AUTH_KEY, FABRIC, properties
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference.small_events import run as run_of
@@ -300,7 +300,7 @@ def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
     (cell,) = (part.text for part in cells(FOLDER / f"{name}.Notebook") if part.kind == "PARAMETERS CELL")
     lake, *lines = cell.splitlines()
     assert lake == 'lake = "Files/headwater"'
-    taken = {each.called: each for each in getattr(declared, name.lower()).parameters}
+    taken = {each.called: each for each in getattr(definitions, name.lower()).parameters}
     for line in lines:
         key, value, meaning = re.fullmatch(r"(\w+) = (\S+)  # (.+)", line).groups()  # type: ignore[union-attr]
         assert meaning == taken[key].help.meaning

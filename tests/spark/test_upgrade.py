@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.gold_pass import generation_in_force
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.walks.column_verdicts import NO_READER, UNUSED
-from headwater.spark.bronze.bronze_writer import SparkBronze
+from headwater.lineage.traversal.column_verdicts import NO_READER, UNUSED
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.layer_generations import current
+from headwater.spark.log_ingest.bronze_writer import SparkBronze
 from headwater.spark.notebook.notebook_questions import Questions
 from headwater.spark.refresh import refresh
 from headwater.tables import BRONZE, COLUMN_EDGES, EVENTS, RUNS, UNUSED_COLUMNS, Table

@@ -12,10 +12,10 @@ from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
-from headwater.lineage.time.snapshot import Snapshot, Window
-from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts, by_output
-from headwater.lineage.time.window_periods import WindowPeriods
+from headwater.lineage.snapshots.candidate_snapshot import SnapshotOfCandidates
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts, by_output
+from headwater.lineage.snapshots.snapshot import Snapshot, Window
+from headwater.lineage.snapshots.window_periods import WindowPeriods
 from headwater.questions.unused import dataset_verdicts, reason_formatter
 from headwater.spark.gold.dataset_verdicts import VERDICTS, verdict_rows
 from headwater.spark.silver.candidate_rows import JOB, SETTLES, names_text

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from headwater.index.reading.view_opener import ViewOpener
-from headwater.questions import declared
+from headwater.questions import definitions
 
 
 def ask(open_views: ViewOpener, question: str, parameters: Mapping[str, str], **beside: Any) -> Any:
@@ -15,4 +15,4 @@ def ask(open_views: ViewOpener, question: str, parameters: Mapping[str, str], **
     asked = dict(parameters)
     path = {name: asked.pop(name) for name in ("run",) if name in asked}
     sources = SimpleNamespace(open_views=open_views, rules=open_views.rules, **beside)
-    return to_builtins(getattr(declared, question).ask(sources, asked, **path))
+    return to_builtins(getattr(definitions, question).ask(sources, asked, **path))

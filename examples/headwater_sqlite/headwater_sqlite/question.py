@@ -2,9 +2,9 @@
 
 from headwater.index.reading.entity_lists import EntityLists
 from headwater.questions import parameters as p
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Dataset
-from headwater.questions.declared import QuestionSources
+from headwater.questions.answer_types.common import AnswerStruct, Count, Dataset
 from headwater.questions.declaring import question
+from headwater.questions.definitions import QuestionSources
 
 
 class WithoutOwner(AnswerStruct):

@@ -9,9 +9,9 @@ from typing import Literal, cast
 from pydantic import Field
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.contract.options import Options, SecretResolver
-from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, retry_all, unchanged_payloads
-from headwater.sinks.contract.support import full_support
+from headwater.sinks.interface.options import Options, SecretResolver
+from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, retry_all, unchanged_payloads
+from headwater.sinks.interface.support import full_support
 
 _CREATE = (
     "CREATE TABLE IF NOT EXISTS events (event_id TEXT PRIMARY KEY, received_us INTEGER, job_namespace TEXT, "

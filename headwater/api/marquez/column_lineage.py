@@ -20,8 +20,8 @@ from headwater.common.errors import NotKnown
 from headwater.index.stored.database import JOB
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.schema_columns import Columns
-from headwater.lineage.walks.walk import allowed_transformations
-from headwater.lineage.walks.wave import Wave
+from headwater.lineage.traversal.frontier import Wave
+from headwater.lineage.traversal.impact import allowed_transformations
 from headwater.questions.declaring import read_as
 from headwater.questions.neighbourhood import feeds
 from headwater.questions.parameters import Mode

@@ -19,7 +19,7 @@ from headwater.index.stored.versions import version_value_from
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.time.as_of import View
+from headwater.lineage.snapshots.as_of import View
 from headwater.questions.neighbourhood import feeds
 
 SCHEMA_LOCATION = "headwater_schemaLocation"

@@ -12,7 +12,7 @@ from headwater.index.reading.catalog import Catalog, JobRow
 from headwater.index.stored.database import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Granularity
-from headwater.lineage.time.as_of import AsOf, View
+from headwater.lineage.snapshots.as_of import AsOf, View
 from headwater.questions.declaring import read_as
 from headwater.questions.moments import moment_us
 from headwater.questions.parameters import Granularity as GranularityWord

@@ -9,7 +9,7 @@ from headwater.index.reading.search import Search
 from headwater.index.stored.database import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import ENDED
-from headwater.questions.answers.column_answers import Found, SearchAnswer
+from headwater.questions.answer_types.columns import Found, SearchAnswer
 from headwater.questions.parameters import MAX_FOUND
 from headwater.questions.search import found_by
 from headwater.questions.subjects import datasets_named

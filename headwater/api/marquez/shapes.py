@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, StepTransformation, Time
+from headwater.questions.answer_types.common import AnswerStruct, Count, Job, StepTransformation, Time
 
 Facets = dict[str, Any]
 """Facets by name, in any form that a producer sends."""

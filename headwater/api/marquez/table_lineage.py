@@ -15,8 +15,8 @@ from headwater.index.reading.jobs import JobAncestry
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Fold, Granularity, folding
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import Snapshot
 
 MAX_NODES = 2_000
 """Maximum number of nodes in an answer; a larger graph is cut and has `truncated`."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from headwater.governance.contracts.changes import ChangeKind, PromiseChange, changes_of
 from headwater.governance.contracts.odcs import column_text, dataset_text, document_of, shown_dataset
 from headwater.governance.contracts.promise import Promise, promises_of
-from headwater.questions.answers.contract_answers import ContractColumn, ContractFacts, RunReference
+from headwater.questions.answer_types.contracts import ContractColumn, ContractFacts, RunReference
 from headwater.questions.rhythm import format_duration
 
 _NO_RUN = RunReference(None, None, None)

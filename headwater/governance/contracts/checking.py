@@ -12,11 +12,11 @@ from headwater.governance.contracts.policies import KnownDataset, load_policies,
 from headwater.governance.contracts.promise import Promise, read_promises
 from headwater.governance.contracts.reports import CheckedFile
 from headwater.governance.yaml_text import text_of
-from headwater.questions import declared
-from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.contract_answers import ContractFacts, RunReference
-from headwater.questions.declared.contract_questions import contract
+from headwater.questions import definitions
+from headwater.questions.answer_types.common import Dataset, Job
+from headwater.questions.answer_types.contracts import ContractFacts, RunReference
 from headwater.questions.declaring import Question
+from headwater.questions.definitions.contracts import contract
 from headwater.questions.parameters import MAX_LIMIT
 
 POLICIES = "policies.yml"
@@ -97,12 +97,12 @@ class ObservedAnswers:
 
     def exposed(self, tag: str) -> Iterator[tuple[Dataset, str]]:
         """Yield the columns with readable values of a tag. Raises NotKnown for an unknown tag."""
-        for each in self._listed(declared.surface, {"tag": tag, "exposure": "exposed", **self._moment()}):
+        for each in self._listed(definitions.surface, {"tag": tag, "exposure": "exposed", **self._moment()}):
             yield _dataset(each, each["dataset"]), each["column"] or ""
 
     def datasets(self) -> Iterator[KnownDataset]:
         """Yield all currently known datasets."""
-        for each in self._listed(declared.datasets, {}):
+        for each in self._listed(definitions.datasets, {}):
             job, run = each["job"], each["last_run"]
             by = RunReference(run["id"] if run else None, each["last_written"], Job(**job) if job else None)
             yield KnownDataset(_dataset(each, each["name"]), tuple(each["owners"]), by)

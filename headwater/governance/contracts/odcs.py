@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
-from headwater.questions.answers.answer_parts import Column, Dataset, StepTransformation
-from headwater.questions.answers.contract_answers import (
+from headwater.questions.answer_types.common import Column, Dataset, StepTransformation
+from headwater.questions.answer_types.contracts import (
     ContractColumn,
     ContractFacts,
     ContractService,

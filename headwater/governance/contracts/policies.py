@@ -10,8 +10,8 @@ from headwater.common.errors import NotKnown, WrongSetting
 from headwater.governance.contracts.breaks import Break
 from headwater.governance.contracts.odcs import column_text, dataset_text, shown_column
 from headwater.governance.yaml_text import read_yaml, text_of
-from headwater.questions.answers.answer_parts import Dataset
-from headwater.questions.answers.contract_answers import ContractColumn, ContractFacts, RunReference
+from headwater.questions.answer_types.common import Dataset
+from headwater.questions.answer_types.contracts import ContractColumn, ContractFacts, RunReference
 
 _FORM = (
     "Write `version: 1` and `policies`. Each policy has `tag` and `stays_in`, or `masked`, or `owner`, with a list of "

@@ -18,7 +18,7 @@ from headwater.governance.planning.schema import (
     is_unknown,
 )
 from headwater.governance.planning.yaml_changes import PromisedColumns
-from headwater.lineage.walks.column_verdicts import NO_READER
+from headwater.lineage.traversal.column_verdicts import NO_READER
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _FLOATS = ("FLOAT", "DOUBLE")

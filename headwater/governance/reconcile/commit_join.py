@@ -13,8 +13,8 @@ from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.governance.reconcile.run_index import TimedRun
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_statement_half
-from headwater.questions.answers.answer_parts import Dataset
-from headwater.questions.answers.report_answers import Finding
+from headwater.questions.answer_types.common import Dataset
+from headwater.questions.answer_types.reports import Finding
 
 _STATEMENTS = {"MERGE": "merge", "UPDATE": "update", "DELETE": "delete", "TRUNCATE": "delete"}
 

@@ -15,8 +15,8 @@ from headwater.governance.reconcile.commits import CommittedTable
 from headwater.governance.reconcile.histories.entry import HistoryEntry, HistorySpan
 from headwater.governance.reconcile.history_join import WaitTimes, unreported
 from headwater.governance.reconcile.run_index import RunIndex
-from headwater.questions.answers.answer_parts import Dataset
-from headwater.questions.answers.report_answers import Finding, ReportedRun, ReportedRuns, TransportLoss
+from headwater.questions.answer_types.common import Dataset
+from headwater.questions.answer_types.reports import Finding, ReportedRun, ReportedRuns, TransportLoss
 
 _PAGE = 10_000
 """Each page reads the columns of the whole period again."""

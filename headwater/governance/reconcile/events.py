@@ -17,7 +17,7 @@ from headwater.events.times import iso
 from headwater.governance.reconcile.commit_join import WriteProof
 from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.lineage.runs.commit_proofs import WHOLE
-from headwater.questions.answers.report_answers import Finding
+from headwater.questions.answer_types.reports import Finding
 
 PRODUCER = "urn:headwater:reconcile"
 MAX_FINDINGS = 1_000

@@ -8,7 +8,7 @@ from headwater.events.times import iso
 from headwater.governance.reconcile.histories.entry import HistoryEntry
 from headwater.governance.reconcile.run_index import RunIndex, TimedRun
 from headwater.lineage.runs.lost_runs import is_lost
-from headwater.questions.answers.report_answers import Finding
+from headwater.questions.answer_types.reports import Finding
 
 _ADVICE_ENDED = (
     "Find out what stopped the driver or delayed its events. Events in the transport's queue are lost. Run it again."

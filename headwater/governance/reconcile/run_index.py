@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from headwater.events.times import parse_time
-from headwater.questions.answers.report_answers import ReportedRun
+from headwater.questions.answer_types.reports import ReportedRun
 
 SPARK = "/integration/spark"
 """Part of the producer of Spark's listener."""

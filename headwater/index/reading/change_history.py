@@ -21,8 +21,8 @@ from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tagged
+from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.job_identity import job_key
-from headwater.lineage.runs.newest_first import Order
 
 _ENTITIES = "SELECT kind, name FROM entities WHERE generation > ?"
 _DATASETS = "SELECT name FROM datasets WHERE generation > ?"

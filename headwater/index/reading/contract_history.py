@@ -12,7 +12,7 @@ from headwater.index.stored.schemas import mention_from
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tagged
-from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first
+from headwater.lineage.runs.event_order import NEWNESS, Order, newest_first
 
 SCAN_LIMIT = 5_000
 """How many of a dataset's newest mentions of each kind are read."""

@@ -15,7 +15,7 @@ from headwater.index.stored.versions import run_datasets_from
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema, seen_schemas
 from headwater.lineage.edges.unlisted_columns import ReaderList, UnlistedColumn, unlisted_columns
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.whole_rewrites import WINDOW_US
+from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
 
 _NEWEST = (
     "SELECT k.key, e.key FROM runs r JOIN run_keys k ON k.id = r.run JOIN run_keys e ON e.id = r.execution "

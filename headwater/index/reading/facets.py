@@ -9,7 +9,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import COUNTED, DATASET, JOB, marks
 from headwater.lineage.edges.joined_lists import joined_facet, lists_in
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.newest_first import time_of, until_text
+from headwater.lineage.runs.event_order import time_of, until_text
 
 MAX_SETS = 1_000
 """How many of the newest facet sets are read to find the facets at a time in the past."""

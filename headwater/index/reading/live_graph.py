@@ -32,13 +32,13 @@ from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.bounded_cache import MOST, BoundedCache
 from headwater.lineage.runs.commit_proofs import NO_PROOFS, CommitProof, CommitProofs
+from headwater.lineage.runs.event_order import newest_first
 from headwater.lineage.runs.job_identity import is_uuid, job_key
 from headwater.lineage.runs.lost_runs import ENDED
-from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
-from headwater.lineage.time.whole_rewrites import WholeRewrite, start_of_rewrite
+from headwater.lineage.snapshots.snapshot import Remask, Seen, Snapshot, Stats
+from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, start_of_rewrite
 
 T = TypeVar("T")
 

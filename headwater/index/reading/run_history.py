@@ -15,7 +15,7 @@ from headwater.lineage.edges.current_candidates import Candidate
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.declared_writes import RewriteSource
-from headwater.lineage.runs.id_beginnings import beginning
+from headwater.lineage.runs.id_prefixes import beginning
 from headwater.lineage.runs.merged_run import Run, fold
 
 SHOWN = 20

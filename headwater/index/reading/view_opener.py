@@ -23,10 +23,10 @@ from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_facts import without_sql
-from headwater.lineage.time.as_of import AsOf, View
-from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.lineage.snapshots.as_of import AsOf, View
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.snapshot import Snapshot
 
 
 class FairLock:

@@ -17,7 +17,7 @@ from headwater.lineage.runs.commit_proofs import proofs_in
 from headwater.lineage.runs.job_identity import is_statement_half
 from headwater.lineage.runs.run_derivation import Derived
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.time.whole_rewrites import WholeRewrite, rewrite_of
+from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, rewrite_of
 
 _STORED_COLUMNS = "time_us, tie, execution, started_us, last_us, weight, rows_confirmed, rewrites, period_us, edge_set"
 

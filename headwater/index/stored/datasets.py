@@ -11,7 +11,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.moved_names import LocationAt
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.tags import TagsFacet, tags_facets
-from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first
+from headwater.lineage.runs.event_order import NEWNESS, Order, newest_first
 from headwater.lineage.runs.run_facts import RunFacts
 
 

@@ -19,8 +19,8 @@ from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.packing import encode, pack_content, packed_facts_from, use_from, versions_from
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.runs.bounded_cache import BoundedCache
+from headwater.lineage.runs.event_order import order_of
 from headwater.lineage.runs.long_runs import MANY, LongRun
-from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent, RunFacts
 
 T = TypeVar("T")

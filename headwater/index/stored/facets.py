@@ -23,9 +23,9 @@ from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.run_facets import RunContextTable
 from headwater.index.stored.upserts import NEWER, WIDEN, Span, rows, widen
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.event_order import Order, order_text, placed
 from headwater.lineage.runs.event_reading import ReadShape
 from headwater.lineage.runs.job_identity import job_key
-from headwater.lineage.runs.newest_first import Order, order_text, placed
 from headwater.lineage.runs.run_facts import DatasetUse, Forms, RunFacts
 from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
 

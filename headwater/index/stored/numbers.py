@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from headwater.index.stored.database import chunks, marks
 from headwater.lineage.edges.current_candidates import CANDIDATE_ORDER
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.newest_first import newest_first
+from headwater.lineage.runs.event_order import newest_first
 
 
 class NameNumbers:

@@ -14,7 +14,7 @@ from headwater.lineage.edges.schema_history import SeenSchema
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.bounded_cache import BoundedCache
-from headwater.lineage.runs.newest_first import newest_first
+from headwater.lineage.runs.event_order import newest_first
 
 
 class SqliteContents:

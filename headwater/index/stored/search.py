@@ -11,7 +11,7 @@ from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import display_form
 from headwater.lineage.rules.tags import tags_facets
-from headwater.lineage.runs.newest_first import newest_first
+from headwater.lineage.runs.event_order import newest_first
 from headwater.lineage.runs.run_facts import RunFacts
 
 _SEPARATORS = "/.:"

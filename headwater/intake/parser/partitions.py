@@ -9,7 +9,7 @@ from typing import Protocol
 
 from headwater.common.errors import GiveUp, InvalidEvent, Retry
 from headwater.intake.event_log import LoggedRecord, LogReader
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.attempts import Attempts
 
 log = logging.getLogger(__name__)

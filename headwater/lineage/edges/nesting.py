@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from headwater.lineage.edges.schema_columns import Columns, parents
-from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.traversal.column_graph import Graph
 
 ColumnsOf = Callable[[int], Columns]
 """Dataset number → its columns now (rule 12.7)."""

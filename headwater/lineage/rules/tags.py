@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
-from headwater.lineage.runs.newest_first import Order
+from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.run_facts import RunFacts, Tag
 
 

@@ -33,8 +33,8 @@ from headwater.lineage.names.event_rules import EventRules
 from headwater.lineage.names.name_operations import loses_part
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.commit_proofs import proof_signs
+from headwater.lineage.runs.event_order import order_of
 from headwater.lineage.runs.job_identity import job_key, run_key
-from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import (
     DELETED,
     DatasetUse,

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 
-from headwater.lineage.runs.newest_first import Order
+from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.run_facts import TERMINAL, EventContent, RunFacts
 
 MANY = 100

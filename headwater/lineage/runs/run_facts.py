@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from headwater.lineage.edges.write_kinds import shows_partitions
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.newest_first import Order
+from headwater.lineage.runs.event_order import Order
 
 DELETED = ""
 """Stands for a facet that `_deleted` removed."""

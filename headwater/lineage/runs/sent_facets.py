@@ -13,9 +13,9 @@ from headwater.events.times import parse_time
 from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
 from headwater.lineage.edges.facet_contents import Canonical
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.event_order import order_of, order_text, placed
 from headwater.lineage.runs.event_reading import CanonicalJob
 from headwater.lineage.runs.job_identity import job_key, run_key
-from headwater.lineage.runs.newest_first import order_of, order_text, placed
 
 Facets = dict[str, Raw]
 

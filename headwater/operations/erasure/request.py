@@ -26,7 +26,7 @@ from headwater.index.snapshots.storage import FOLDER as SNAPSHOTS
 from headwater.index.snapshots.storage import FORGOTTEN
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.sqlite_kind import orphaned_claims
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.intake.parser.partitions import Partition
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.attempts import Attempts

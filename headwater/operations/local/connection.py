@@ -13,7 +13,7 @@ from urllib.parse import unquote, unquote_to_bytes
 import httptools
 from starlette.types import Receive, Scope, Send
 
-from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.intake.receiver import Refusal
 from headwater.operations.local.asgi import AsgiExchange
 from headwater.operations.local.exchange import Exchange, FlowControl, status_line

@@ -31,9 +31,9 @@ from headwater.operations.runtime.metrics import measure_troubles, metrics_respo
 from headwater.operations.runtime.sinks import STATUS_FILE
 from headwater.operations.runtime.troubles import service_troubles
 from headwater.operations.settings import Station
-from headwater.questions.answers.report_answers import FindingKind
+from headwater.questions.answer_types.reports import FindingKind
 from headwater.questions.unreported import saved_findings
-from headwater.sinks.contract.error_isolation import one_line
+from headwater.sinks.interface.error_isolation import one_line
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
 FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that is not visible to questions.")

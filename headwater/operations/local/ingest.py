@@ -160,7 +160,7 @@ def _append(settings: Settings, bodies: Sequence[bytes]) -> None:
 
 
 def _parse(settings: Settings) -> None:
-    from headwater.intake.parser.log_ingest import Parser  # noqa: PLC0415 - not loaded to send events
+    from headwater.intake.parser.partition_parser import Parser  # noqa: PLC0415 - not loaded to send events
 
     bronze, claims = open_bronze(settings), open_claims(settings)
     for reader in log_readers(settings, existing_folder(settings))():

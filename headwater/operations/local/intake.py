@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import lru_cache
 
-from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.operations.local.exchange import Exchange, Wire, status_line
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headwater.common.errors import LogUnavailable, Retry
 from headwater.intake.event_log import each
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.intake.parser.partitions import Partition
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced

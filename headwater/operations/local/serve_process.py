@@ -22,13 +22,13 @@ from starlette.types import Receive, Scope, Send
 from headwater.api.freshness import INDEX_WAIT_S, STRICT_INDEX_WAIT_S, IndexWaiter, now_us
 from headwater.api.marquez.changes import NOT_INDEXED_YET, ChangeBackend
 from headwater.auth.access import Caller
-from headwater.common.answer_headers import ANSWER_HEADERS
 from headwater.common.errors import HeadwaterError, LogUnavailable
+from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.intake.event_log import Log
 from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.intake.receiver.paths import BATCH, ONE, resolve_path
-from headwater.intake.receiver.station import Receiver, RequestLimits
+from headwater.intake.receiver.post_handling import Receiver, RequestLimits
 from headwater.operations.local.child_process import NotificationPipe, child_process, when_parent_ends
 from headwater.operations.local.health import Health
 from headwater.operations.local.http_server import serve_http

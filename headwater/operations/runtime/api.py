@@ -24,7 +24,7 @@ from headwater.operations.runtime.storage import lake_place, open_bronze
 from headwater.operations.settings import Settings, contracts_path, settings_shown
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.service import SinkService
+    from headwater.sinks.control.service import SinkService
 
 
 class ApiResources:

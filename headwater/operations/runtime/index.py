@@ -87,7 +87,7 @@ def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
 def open_rules(settings: Settings) -> "RulesFiles":
     """Open the folder of the user's rules; raises WrongSetting if the setting names a missing folder."""
     from headwater.index.rules_files import RulesFiles
-    from headwater.lineage.time.whole_rewrites import DAY_US
+    from headwater.lineage.snapshots.whole_rewrites import DAY_US
 
     folder = (settings.rules or settings.data / "rules").expanduser().resolve()
     if settings.rules is not None and not folder.is_dir():

@@ -5,7 +5,7 @@ from collections.abc import Container
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, generate_latest
 from starlette.responses import Response
 
-from headwater.common.answer_headers import ANSWER_HEADERS
+from headwater.common.json_headers import ANSWER_HEADERS
 
 _INDEX_TROUBLE = Gauge(
     "headwater_index_in_trouble", "1 while the index has stopped; its log and `/health/ready` show the reason."

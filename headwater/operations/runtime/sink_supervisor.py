@@ -14,8 +14,8 @@ from headwater.lake.maintenance import compact, vacuum
 from headwater.operations.runtime.sinks import open_ledger, open_secrets, open_sinks_text
 from headwater.operations.runtime.storage import is_lake_remote, open_bronze
 from headwater.operations.settings import Settings
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.sinks_file import SinksFile
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.sinks_file import SinksFile
 from headwater.sinks.running.runner import SinkRunner, Status
 
 POLL_S = 0.5

@@ -13,10 +13,10 @@ from headwater.operations.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.sinks.connecting.secrets import Secrets
-    from headwater.sinks.contract.sinks_file import SinksSource
-    from headwater.sinks.operating.replay import Replay
-    from headwater.sinks.operating.replay_span import ReplaySpan
-    from headwater.sinks.operating.service import SinkService
+    from headwater.sinks.control.replay import Replay
+    from headwater.sinks.control.replay_span import ReplaySpan
+    from headwater.sinks.control.service import SinkService
+    from headwater.sinks.interface.sinks_file import SinksSource
     from headwater.sinks.running.ledger import SinkLedger
 
 
@@ -48,7 +48,7 @@ def open_sinks_text(settings: Settings, min_interval_s: float = 0.0) -> "SinksSo
     min_interval_s: minimum time between two requests for a remote file.
     """
     from headwater.operations.runtime.azure_files import LakeFile
-    from headwater.sinks.contract.sinks_file import LocalSinksFile
+    from headwater.sinks.interface.sinks_file import LocalSinksFile
 
     path = sinks_path(settings)
     if path:
@@ -74,7 +74,7 @@ def open_secrets(settings: Settings) -> "Secrets":
 
 def open_sink_service(settings: Settings, folder: Path) -> "SinkService":
     """Return the service that queries and controls the sinks of a data folder."""
-    from headwater.sinks.operating.service import SinkService
+    from headwater.sinks.control.service import SinkService
 
     return SinkService(
         partial(open_sinks_text, settings), partial(open_bronze, settings), partial(open_ledger, settings),
@@ -113,8 +113,8 @@ def open_replay(
     repeat the request if the response is inconclusive. Raises WrongSetting, NotConfigured or Retry.
     """
     from headwater.sinks.connecting.secrets import Secrets, entra_token
-    from headwater.sinks.operating.replay import Replay
-    from headwater.sinks.operating.replay_span import address_options, recognized_options
+    from headwater.sinks.control.replay import Replay
+    from headwater.sinks.control.replay_span import address_options, recognized_options
 
     if "://" in to:
         secrets = Secrets(entra_token(None), {_KEY: key or ""})

@@ -13,7 +13,7 @@ from pydantic import Field
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.extras import extra
 from headwater.common.http_connection import PersistentConnection, ssl_context
-from headwater.sinks.contract.options import BARE_ADDRESS, ConfigModel, SecretReference
+from headwater.sinks.interface.options import BARE_ADDRESS, ConfigModel, SecretReference
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _TOKEN_USE = 0.8

@@ -17,8 +17,8 @@ from headwater.sinks.connecting.authentication import (
     google_auth_headers,
 )
 from headwater.sinks.connecting.secrets import entra_token
-from headwater.sinks.contract.error_isolation import one_line
-from headwater.sinks.contract.options import (
+from headwater.sinks.interface.error_isolation import one_line
+from headwater.sinks.interface.options import (
     BARE_ADDRESS,
     ConfigModel,
     Options,
@@ -27,7 +27,7 @@ from headwater.sinks.contract.options import (
     SecretResolver,
     resolve_secrets,
 )
-from headwater.sinks.contract.shape import Outcome, retry_all
+from headwater.sinks.interface.shape import Outcome, retry_all
 
 _RETRY_STATUSES = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
 """Statuses about credentials, the address or load, not about an event: retry until an operator has fixed the cause."""

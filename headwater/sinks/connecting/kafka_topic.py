@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.intake.event_log.kafka_clients import KafkaAddress, open_admin, open_producer, without_secrets
-from headwater.sinks.contract.shape import Outcome
+from headwater.sinks.interface.shape import Outcome
 
 PATIENCE_S = 10.0
 _TOO_LARGE = ("MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE", "RECORD_LIST_TOO_LARGE")

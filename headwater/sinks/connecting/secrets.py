@@ -10,7 +10,7 @@ import msgspec
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.common.extras import extra
 from headwater.common.http_connection import PersistentConnection, ssl_context
-from headwater.sinks.contract.options import SecretLocation
+from headwater.sinks.interface.options import SecretLocation
 
 _SCOPE = "https://vault.azure.net/.default"
 _SHORTEST = 4

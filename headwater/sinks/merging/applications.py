@@ -23,8 +23,8 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.lineage.runs.sent_facets import Facets
-from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
-from headwater.sinks.contract.shape import Payload, SinkEvent
+from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
+from headwater.sinks.interface.shape import Payload, SinkEvent
 from headwater.sinks.merging.runs import MergedEvent, facet, merge_facets
 
 LOOKBACK_US = 7 * 24 * 3600 * 1_000_000

@@ -9,10 +9,10 @@ from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.lake.bronze_follower import ends_of_runs, events_of_runs, heads_by_time, stored_bodies
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.schema_changes import SchemaChange, schema_changes
+from headwater.lake.dataset_schema_changes import SchemaChange, schema_changes
 from headwater.lineage.runs.run_facts import TERMINAL
-from headwater.sinks.contract.error_isolation import MaskSecrets, convert_guarded, event_position
-from headwater.sinks.contract.shape import History, Payload, SinkEvent, Target, run_of
+from headwater.sinks.interface.error_isolation import MaskSecrets, convert_guarded, event_position
+from headwater.sinks.interface.shape import History, Payload, SinkEvent, Target, run_of
 from headwater.sinks.merging.applications import LOOKBACK_US, ConvertsApplications, build_application_payloads
 
 MAX_RUN_EVENTS = 20

@@ -16,11 +16,11 @@ from headwater.events.times import iso, parse_time
 from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
 from headwater.lineage.edges.facet_contents import is_noise, sent_edges
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.newest_first import Order, order_of
+from headwater.lineage.runs.event_order import Order, order_of
 from headwater.lineage.runs.run_facts import TERMINAL, later_begins
 from headwater.lineage.runs.sent_facets import Facets, members, run_facets
-from headwater.sinks.contract.shape import History, Payload, SinkEvent, group_by_run
-from headwater.sinks.contract.support import ItemSupport
+from headwater.sinks.interface.shape import History, Payload, SinkEvent, group_by_run
+from headwater.sinks.interface.support import ItemSupport
 
 _RUN = f"{CORE}#/$defs/RunEvent"
 

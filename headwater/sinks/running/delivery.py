@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headwater.events.position import Source
-from headwater.sinks.contract.error_isolation import MaskSecrets, deliver_guarded
-from headwater.sinks.contract.shape import Outcome, Payload, Target
+from headwater.sinks.interface.error_isolation import MaskSecrets, deliver_guarded
+from headwater.sinks.interface.shape import Outcome, Payload, Target
 
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 60.0

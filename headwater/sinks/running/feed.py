@@ -7,8 +7,8 @@ from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.lake.bronze_follower import Progress, first_behind, sources_ahead, stored_bodies, stored_heads
 from headwater.lake.bronze_tables import Bronze
-from headwater.sinks.contract.error_isolation import MaskSecrets, event_position
-from headwater.sinks.contract.shape import Payload, SinkEvent, Target
+from headwater.sinks.interface.error_isolation import MaskSecrets, event_position
+from headwater.sinks.interface.shape import Payload, SinkEvent, Target
 from headwater.sinks.merging.payloads import build_payloads
 from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS
 

@@ -22,9 +22,9 @@ from headwater.lake.maintenance import compact
 from headwater.lake.open_table import REOPEN_AFTER
 from headwater.lake.queries import quoted
 from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
-from headwater.sinks.contract.error_isolation import MaskSecrets, one_line
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.shape import CLOCK
+from headwater.sinks.interface.error_isolation import MaskSecrets, one_line
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.shape import CLOCK
 from headwater.sinks.running.delivery import DeadLetter, Delivery
 from headwater.tables import SINK_FAILURES
 

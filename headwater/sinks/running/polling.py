@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from headwater.common.errors import HeadwaterError
 from headwater.common.failpoints import reach
-from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.shape import Payload, PollingTarget, Target
+from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.shape import Payload, PollingTarget, Target
 from headwater.sinks.running.delivery import Pace
 from headwater.sinks.running.ledger import PollState, SinkLedger
 

@@ -13,10 +13,10 @@ from headwater.events.position import Source
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.error_isolation import log_unexpected_error, one_line
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.shape import CLOCK, WATCH, Payload, Target
-from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.interface.error_isolation import log_unexpected_error, one_line
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.shape import CLOCK, WATCH, Payload, Target
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.delivery import Delivery, Pace
 from headwater.sinks.running.feed import Batch, Feed, SinkFeed
 from headwater.sinks.running.ledger import DesiredState, SinkCounts, SinkLedger, SinkPosition

@@ -20,9 +20,9 @@ from headwater.lake.bronze_follower import (
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.runs import lost_runs
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US, is_lost
-from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
-from headwater.sinks.contract.options import Silence, Sink
-from headwater.sinks.contract.shape import CLOCK, Payload, SinkEvent, Target, run_of
+from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
+from headwater.sinks.interface.options import Silence, Sink
+from headwater.sinks.interface.shape import CLOCK, Payload, SinkEvent, Target, run_of
 from headwater.sinks.merging.applications import (
     LOOKBACK_US,
     ApplicationEvents,

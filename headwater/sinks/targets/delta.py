@@ -15,7 +15,7 @@ from headwater.events.position import Position
 from headwater.events.rule_facets import text_at
 from headwater.lake.delta_table import LakeTable
 from headwater.lineage.runs.job_identity import run_key
-from headwater.sinks.contract.options import (
+from headwater.sinks.interface.options import (
     Options,
     Pause,
     SecretReference,
@@ -23,8 +23,8 @@ from headwater.sinks.contract.options import (
     StorageLocation,
     resolve_secrets,
 )
-from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent, retry_all
-from headwater.sinks.contract.support import ItemSupport, SupportTable, full_support
+from headwater.sinks.interface.shape import History, Outcome, Payload, SinkEvent, retry_all
+from headwater.sinks.interface.support import ItemSupport, SupportTable, full_support
 from headwater.sinks.merging.runs import RUN_SUPPORT, MergedEvent, due_runs, facet, run_event
 from headwater.tables import SENT_RUNS
 

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from headwater.common.errors import Retry
 from headwater.sinks.connecting.folders import AZURE_FOLDER, DiskFolder, Folder, stored_folder
-from headwater.sinks.contract.options import Options, Pause, SecretReference, SecretResolver, resolve_secrets
-from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, retry_all
-from headwater.sinks.contract.support import full_support
+from headwater.sinks.interface.options import Options, Pause, SecretReference, SecretResolver, resolve_secrets
+from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, retry_all
+from headwater.sinks.interface.support import full_support
 
 
 class FileOptions(Options):

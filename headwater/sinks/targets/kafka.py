@@ -7,9 +7,9 @@ from pydantic import Field
 
 from headwater.common.extras import extra
 from headwater.events.envelope import read_envelope
-from headwater.sinks.contract.options import Options, SecretReference, SecretResolver, resolve_secrets
-from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, unchanged_payloads
-from headwater.sinks.contract.support import full_support
+from headwater.sinks.interface.options import Options, SecretReference, SecretResolver, resolve_secrets
+from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, unchanged_payloads
+from headwater.sinks.interface.support import full_support
 
 if TYPE_CHECKING:
     from headwater.sinks.connecting.kafka_topic import KafkaTopic

@@ -9,10 +9,10 @@ from headwater.common.errors import Retry, WrongSetting
 from headwater.events.position import Source
 from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
-from headwater.sinks.contract.error_isolation import event_position
-from headwater.sinks.contract.options import EventFilter, Options, SecretResolver
-from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent, run_of
-from headwater.sinks.contract.support import full_support
+from headwater.sinks.interface.error_isolation import event_position
+from headwater.sinks.interface.options import EventFilter, Options, SecretResolver
+from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, run_of
+from headwater.sinks.interface.support import full_support
 
 _LINEAGE = "/api/v1/lineage"
 _NAMESPACES = "/api/v1/namespaces?limit=1"

@@ -9,9 +9,9 @@ from pydantic import Field
 from headwater.common.errors import WrongSetting
 from headwater.common.http_connection import HttpAnswer
 from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
-from headwater.sinks.contract.options import Options, SecretResolver
-from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent, unchanged_payloads
-from headwater.sinks.contract.support import SupportTable, full_support
+from headwater.sinks.interface.options import Options, SecretResolver
+from headwater.sinks.interface.shape import History, Outcome, Payload, SinkEvent, unchanged_payloads
+from headwater.sinks.interface.support import SupportTable, full_support
 from headwater.sinks.merging.runs import RUN_SUPPORT, run_payloads
 
 

@@ -9,9 +9,9 @@ from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.time.window_periods import WindowPeriods
-from headwater.lineage.walks.column_verdicts import ColumnVerdict
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.snapshots.window_periods import WindowPeriods
+from headwater.lineage.traversal.column_verdicts import ColumnVerdict
 from headwater.questions.unused import dataset_verdicts, last_used, observed_since, reason_formatter
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, SnapshotOfRows

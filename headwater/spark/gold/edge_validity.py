@@ -11,7 +11,7 @@ from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
+from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterval
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.walks.masking_surface import Surfaced
+from headwater.lineage.traversal.masking_surface import Surfaced
 from headwater.questions.surface import FoundSurface, all_tags, find_surface
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows

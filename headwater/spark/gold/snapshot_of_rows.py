@@ -18,7 +18,7 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates, counted_rewrites
+from headwater.lineage.snapshots.candidate_snapshot import SnapshotOfCandidates, counted_rewrites
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns

@@ -12,7 +12,7 @@ from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.snapshot import names_shown
+from headwater.lineage.snapshots.snapshot import names_shown
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.gold.snapshot_rows import sorted_rows

@@ -11,11 +11,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.snapshot import Window
-from headwater.questions.answers.answer_parts import Stop
-from headwater.questions.answers.lineage_answers import ReachedColumn
-from headwater.questions.composed import Between, walk_of
+from headwater.lineage.snapshots.snapshot import Window
+from headwater.questions.answer_types.common import Stop
+from headwater.questions.answer_types.lineage import ReachedColumn
 from headwater.questions.declaring import read_as, read_given
+from headwater.questions.parameter_groups import Between, walk_of
 from headwater.questions.parameters import MAX_LIMIT, Limit
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject, find_dataset

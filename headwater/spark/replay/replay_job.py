@@ -18,9 +18,9 @@ from headwater.questions.declaring import read_as
 
 with extra("replay"):
     from headwater.sinks.connecting.secrets import Secrets, entra_token
-    from headwater.sinks.contract.options import Options
-    from headwater.sinks.contract.sinks_file import LocalSinksFile, load_sinks
-    from headwater.sinks.operating.replay_span import ReplaySpan, address_options, recognized_options
+    from headwater.sinks.control.replay_span import ReplaySpan, address_options, recognized_options
+    from headwater.sinks.interface.options import Options
+    from headwater.sinks.interface.sinks_file import LocalSinksFile, load_sinks
     from headwater.spark.replay.spark_replay import BATCH_EVENTS, SparkReplay
 
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.sinks.connecting.secrets import Secrets, entra_token
-from headwater.sinks.contract.error_isolation import MaskSecrets, convert_guarded, event_position, one_line
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.shape import Payload, SinkEvent, Target
-from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.interface.error_isolation import MaskSecrets, convert_guarded, event_position, one_line
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.shape import Payload, SinkEvent, Target
+from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS, Delivery, Pace
 
 SHOWN = 20

@@ -18,8 +18,8 @@ from headwater.common.errors import WrongSetting
 from headwater.common.failpoints import reach
 from headwater.events.stored_cells import StoredHead
 from headwater.events.times import iso
-from headwater.sinks.contract.options import EventFilter, Sink
-from headwater.sinks.operating.replay_span import ReplaySpan
+from headwater.sinks.control.replay_span import ReplaySpan
+from headwater.sinks.interface.options import EventFilter, Sink
 from headwater.spark.delta.spark_delta import TableFolder, job_description, settings
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.layer_positions import up_to

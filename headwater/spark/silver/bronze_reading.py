@@ -17,8 +17,8 @@ from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.names_in_time import bindings_of
 from headwater.lineage.runs.commit_proofs import proofs_in
+from headwater.lineage.runs.event_order import order_text
 from headwater.lineage.runs.event_reading import facts_reader
-from headwater.lineage.runs.newest_first import order_text
 from headwater.lineage.runs.run_facts import Forms, RunFacts, names_of_parts
 from headwater.lineage.runs.write_properties import READ_OF_RUNS
 from headwater.spark.delta.arrow_rows import Row, map_rows

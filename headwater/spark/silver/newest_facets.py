@@ -10,7 +10,7 @@ from headwater.lineage.edges.complete_lists import ADDED
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
-from headwater.lineage.runs.newest_first import NEWNESS
+from headwater.lineage.runs.event_order import NEWNESS
 from headwater.spark.delta.arrow_rows import map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
 from headwater.spark.silver.content_texts import ambiguous_keys

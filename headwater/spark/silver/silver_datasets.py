@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.current_candidates import ATTEMPTED
-from headwater.lineage.runs.newest_first import NEWNESS
+from headwater.lineage.runs.event_order import NEWNESS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
 from headwater.spark.silver.dataset_lists import DatasetLists

@@ -12,8 +12,8 @@ from headwater.events.stored_cells import shape_of
 from headwater.events.wire import NULL
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.event_order import order_of, order_text, placed
 from headwater.lineage.runs.job_identity import run_key
-from headwater.lineage.runs.newest_first import order_of, order_text, placed
 from headwater.lineage.runs.sent_facets import RUN_PLACE, members, read_stored, sent_facets, told_by_shape
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint

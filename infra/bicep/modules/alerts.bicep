@@ -1,4 +1,4 @@
-// Alerts. `receiver-5xx` reads a metric of the platform, `api-faults` requests, `heartbeat` a metric of the hub. The others read two log lines of the parser (REPORT and GAP in headwater/intake/parser/log_ingest.py):
+// Alerts. `receiver-5xx` reads a metric of the platform, `api-faults` requests, `heartbeat` a metric of the hub. The others read two log lines of the parser (REPORT and GAP in headwater/intake/parser/partition_parser.py):
 //   Partition 3: 250 records in the lake up to sequence 4711, 2 rejected; the oldest waited 12 s
 //   Partition 3: 40 of the records up to sequence 4711 are lost: the log let go of them before the parser came. …
 // The rules of sinks read three lines of their app (REPORT and BROKEN in functions/sinks.py, GIVEN_UP in headwater/sinks/running/ledger.py):

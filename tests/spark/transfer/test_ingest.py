@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.events.transport_losses import FACET
 from headwater.intake.event_log import RecordKind
-from headwater.spark.landing.file_plans import PART_BYTES
-from headwater.spark.landing.hadoop_files import HadoopFiles
-from headwater.spark.landing.landed_streams import BATCH_RECORDS
-from headwater.spark.landing.landing_job import ingest
-from headwater.spark.landing.landing_kinds import Landing, ingest_source
+from headwater.spark.file_ingest.append_only_sources import BATCH_RECORDS
+from headwater.spark.file_ingest.file_plans import PART_BYTES
+from headwater.spark.file_ingest.hadoop_files import HadoopFiles
+from headwater.spark.file_ingest.ingest_job import ingest
+from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
 from headwater.spark.one_pass import hold_lake_lock
 from tests.support.data.capture_files import captured
 from tests.support.data.parsing import World, event

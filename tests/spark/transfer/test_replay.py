@@ -14,9 +14,9 @@ from py4j.protocol import Py4JJavaError
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.events.times import iso
-from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.sinks import open_replay
-from headwater.sinks.operating.replay_span import ReplaySpan, address_options
+from headwater.sinks.control.replay_span import ReplaySpan, address_options
 from headwater.spark.one_pass import hold_lake_lock
 from headwater.spark.replay.replay_job import replay
 from headwater.spark.replay.spark_replay import SparkReplay

@@ -14,13 +14,13 @@ from headwater.common.errors import WrongSetting
 from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.kafka_reader import KafkaReaders
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
-from headwater.spark.bronze.kafka_options import source_options
-from headwater.spark.bronze.topic_stream import TopicStream, run
+from headwater.spark.log_ingest.kafka_options import source_options
+from headwater.spark.log_ingest.topic_stream import TopicStream, run
 from headwater.tables import BRONZE, HASHED
 from tests.support.data.parsing import event, note
 from tests.support.lake_check import rows

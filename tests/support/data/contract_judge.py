@@ -18,7 +18,7 @@ from headwater.governance.contracts.promise import Promise, read_promises
 from headwater.governance.yaml_text import yaml_of
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.operations.runtime.index import open_view_opener
-from headwater.questions import declared
+from headwater.questions import definitions
 from headwater.questions.declaring import Question
 from tests.support.data.parsing import World
 
@@ -60,7 +60,7 @@ def every_contract(world: World) -> dict[str, str]:
     try:
         sources = Sources(opened, world)
         found = {}
-        for each in sources.ask(declared.datasets, {"limit": "10000"})["items"]:
+        for each in sources.ask(definitions.datasets, {"limit": "10000"})["items"]:
             try:
                 text = written(sources, (each["namespace"], each["name"]))
             except NotKnown:

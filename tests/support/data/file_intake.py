@@ -19,7 +19,7 @@ from headwater.intake.files.sources.file_source import FileSource
 from headwater.intake.files.sources.local_files import LocalFiles
 from headwater.intake.files.taken_ledger import TakenLedger
 from headwater.intake.receiver import Request
-from headwater.intake.receiver.station import Receiver, RequestLimits
+from headwater.intake.receiver.post_handling import Receiver, RequestLimits
 from tests.support.data.made_events import body, run_event
 
 DAY_US = 24 * 3600 * 1_000_000

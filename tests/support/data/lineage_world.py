@@ -18,13 +18,13 @@ from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.time.snapshot import Window
-from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
-from headwater.lineage.walks.column_verdicts import ColumnVerdict
-from headwater.lineage.walks.exposed_until import Writes
-from headwater.lineage.walks.masking_surface import MaskingSurface, surface_with_rows
-from headwater.lineage.walks.walk import Mode, walk
-from headwater.lineage.walks.wave import Hit
+from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.snapshot import Window
+from headwater.lineage.traversal.column_verdicts import ColumnVerdict
+from headwater.lineage.traversal.exposed_until import Writes
+from headwater.lineage.traversal.frontier import Hit
+from headwater.lineage.traversal.impact import Mode, walk
+from headwater.lineage.traversal.masking_surface import MaskingSurface, surface_with_rows
 from headwater.questions.surface import find_surface
 from headwater.questions.unused import dataset_verdicts
 from tests.reference.nesting import ColumnEdge

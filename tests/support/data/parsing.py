@@ -20,7 +20,7 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.segments import open_writable
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
-from headwater.intake.parser.log_ingest import Parser
+from headwater.intake.parser.partition_parser import Parser
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze, open_claims
 from headwater.operations.settings import load_settings

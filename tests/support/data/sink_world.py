@@ -16,9 +16,9 @@ from headwater.events.stored_cells import StoredHead
 from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.contract.options import Sink
-from headwater.sinks.contract.shape import Payload, SinkEvent, unchanged_payloads
-from headwater.sinks.contract.sinks_file import read_sinks
+from headwater.sinks.interface.options import Sink
+from headwater.sinks.interface.shape import Payload, SinkEvent, unchanged_payloads
+from headwater.sinks.interface.sinks_file import read_sinks
 from headwater.sinks.running.ledger import SinkLedger
 from headwater.sinks.running.runner import SinkRunner
 from tests.support.data.made_events import body, run_event

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from headwater.sinks.contract.options import Options, SecretResolver
-from headwater.sinks.contract.shape import Outcome, Payload, SinkEvent
-from headwater.sinks.contract.support import full_support
+from headwater.sinks.interface.options import Options, SecretResolver
+from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent
+from headwater.sinks.interface.support import full_support
 from headwater.sinks.targets.openlineage import OpenLineageOptions, OpenLineageTarget
 from headwater.sinks.targets.openlineage import open_target as open_sound
 

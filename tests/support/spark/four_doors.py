@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from demo.run import when_caught_up
 from headwater.cli.answer_source import DataFolder
 from headwater.events.event_files import read_event_texts
-from headwater.questions import declared
+from headwater.questions import definitions
 from headwater.questions.declaring import Question
 from headwater.spark.layer_generations import LAYERS
 from headwater.tables import POSITIONS
@@ -88,26 +88,26 @@ def _asked(folder: DataFolder, data: Path) -> Iterator[tuple[tuple[str, ...], An
         named = (str(question.called), *(f"{key}={value}" for key, value in (asked | path).items()))
         return named, without_traces(folder.ask(question, asked, **path))
 
-    unused = ask(declared.unused, **EVERYTHING)
+    unused = ask(definitions.unused, **EVERYTHING)
     yield unused
-    yield ask(declared.unused, strict="true", **EVERYTHING)
-    yield ask(declared.coverage, **EVERYTHING)
-    yield ask(declared.diff, **{"from": "2020-01-01T00:00:00Z"}, **EVERYTHING)
-    yield ask(declared.graph)
+    yield ask(definitions.unused, strict="true", **EVERYTHING)
+    yield ask(definitions.coverage, **EVERYTHING)
+    yield ask(definitions.diff, **{"from": "2020-01-01T00:00:00Z"}, **EVERYTHING)
+    yield ask(definitions.graph)
     columns = {(item["namespace"], item["dataset"], item["column"]) for item in unused[1]["items"]}
     for namespace, dataset in sorted({each[:2] for each in columns}):
         about = {"namespace": namespace, "dataset": dataset}
-        yield ask(declared.around, **about)
+        yield ask(definitions.around, **about)
         for view in ("current", "all"):
-            yield ask(declared.impact, **about, mode="any", view=view, paths="true")
-            yield ask(declared.upstream, **about, mode="any", view=view, paths="true")
+            yield ask(definitions.impact, **about, mode="any", view=view, paths="true")
+            yield ask(definitions.upstream, **about, mode="any", view=view, paths="true")
     for namespace, dataset, column in sorted(columns):
-        yield ask(declared.around, namespace=namespace, dataset=dataset, column=column, mode="any")
-        yield ask(declared.surface, namespace=namespace, dataset=dataset, column=column, **EVERYTHING)
+        yield ask(definitions.around, namespace=namespace, dataset=dataset, column=column, mode="any")
+        yield ask(definitions.surface, namespace=namespace, dataset=dataset, column=column, **EVERYTHING)
     for run in sorted({row["run_id"] for row in rows(data, "events", ["run_id"])}):
-        yield ask(declared.run, run=run)
+        yield ask(definitions.run, run=run)
     for entity, name in (("run", "headwater_pipeline"), ("run", "spark_jobDetails"), ("dataset", "schema")):
-        yield ask(declared.facets, entity=entity, name=name, limit="1000")
+        yield ask(definitions.facets, entity=entity, name=name, limit="1000")
 
 
 def layers(spark: SparkSession, data: Path) -> dict[str, list[tuple[Any, ...]]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.spark.doors.plugin_flush import executor_url, flush
+from headwater.spark.offline.plugin_flush import executor_url, flush
 
 CREDENTIALS = {"Authorization": "Bearer SECRET-1", "X-Functions-Key": "SECRET-2", "Cookie": "session=SECRET-3"}
 

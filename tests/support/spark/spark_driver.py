@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from headwater.common import failpoints
 from headwater.common.errors import LakeUnavailable
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.spark.landing.hadoop_files import HadoopFiles
-from headwater.spark.landing.landing_kinds import Landing, ingest_source
+from headwater.spark.file_ingest.hadoop_files import HadoopFiles
+from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
 from headwater.spark.refresh import refresh
 from tests.support.paths import ROOT
 from tests.support.running import started

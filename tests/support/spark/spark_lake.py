@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from headwater.common import failpoints
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.time.whole_rewrites import WINDOW_US
+from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
 from headwater.spark.delta.spark_delta import TASK_BYTES, TableFolder
 from headwater.spark.layer_generations import current
 from headwater.spark.layer_positions import LayerPosition, read_position

@@ -13,8 +13,8 @@ from headwater.common.errors import Retry, WrongSetting
 from headwater.common.extras import extra
 from headwater.sinks.connecting.folders import Folder, stored_folder
 from headwater.sinks.connecting.http import open_poster
-from headwater.sinks.contract.options import SecretResolver, resolve_secrets
-from headwater.sinks.contract.shape import Outcome, Payload, retry_all
+from headwater.sinks.interface.options import SecretResolver, resolve_secrets
+from headwater.sinks.interface.shape import Outcome, Payload, retry_all
 from headwater.sinks.targets.datahub.options import DataHubOptions
 
 _BATCH = "/aspects?action=ingestProposalBatch"

@@ -11,8 +11,8 @@ from headwater.common.errors import Retry, WrongSetting
 from headwater.common.http_connection import HttpAnswer
 from headwater.sinks.connecting.http import Poster, open_poster
 from headwater.sinks.connecting.kafka_topic import KafkaRecord
-from headwater.sinks.contract.options import SecretResolver
-from headwater.sinks.contract.shape import Outcome, Payload, retry_all
+from headwater.sinks.interface.options import SecretResolver
+from headwater.sinks.interface.shape import Outcome, Payload, retry_all
 from headwater.sinks.targets.datahub.options import DataHubOptions
 from headwater.sinks.targets.kafka import open_topic
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from headwater.sinks.connecting.folders import AZURE_FOLDER
 from headwater.sinks.connecting.http import HttpOptions
-from headwater.sinks.contract.options import BARE_ADDRESS, ConfigModel, Pause, Seconds, SecretReference, Silence
+from headwater.sinks.interface.options import BARE_ADDRESS, ConfigModel, Pause, Seconds, SecretReference, Silence
 from headwater.sinks.targets.kafka import KafkaSettings
 
 

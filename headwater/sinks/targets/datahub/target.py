@@ -7,9 +7,9 @@ from typing import cast
 
 import msgspec
 
-from headwater.sinks.contract.options import Options, SecretResolver
-from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent, group_by_run
-from headwater.sinks.contract.support import ItemSupport, SupportTable
+from headwater.sinks.interface.options import Options, SecretResolver
+from headwater.sinks.interface.shape import History, Outcome, Payload, SinkEvent, group_by_run
+from headwater.sinks.interface.support import ItemSupport, SupportTable
 from headwater.sinks.merging.applications import (
     Application,
     ApplicationEvents,

@@ -9,7 +9,7 @@ import msgspec
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.http_connection import HttpAnswer
 from headwater.sinks.connecting.http import Poster, failure_outcome
-from headwater.sinks.contract.shape import Outcome, retry_all
+from headwater.sinks.interface.shape import Outcome, retry_all
 from headwater.sinks.targets.purview.atlas import (
     OUR_TYPES,
     AtlasEntities,

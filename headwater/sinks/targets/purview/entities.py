@@ -23,7 +23,7 @@ from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.job_identity import job_key, run_id_of
 from headwater.lineage.runs.merged_run import Run, fold
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.sinks.contract.shape import SinkEvent
+from headwater.sinks.interface.shape import SinkEvent
 from headwater.sinks.targets.purview.atlas import PLACEHOLDER, PROCESS, Entity, reference
 from headwater.sinks.targets.purview.columns import MARK, ColumnBuilder
 from headwater.sinks.targets.purview.names import QualifiedName, QualifiedNames

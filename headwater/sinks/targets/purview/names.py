@@ -15,7 +15,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import display_form
 from headwater.lineage.names.name_operations import count_parts
 from headwater.lineage.names.name_patterns import Pattern, Template, read_pattern, read_template
-from headwater.sinks.contract.options import ConfigModel
+from headwater.sinks.interface.options import ConfigModel
 from headwater.sinks.targets.purview.atlas import PLACEHOLDER
 from headwater.sinks.targets.purview.columns import ColumnNames, ColumnsRule, names_of_placeholder
 

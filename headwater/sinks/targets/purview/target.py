@@ -15,9 +15,9 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.connecting.authentication import EntraId
 from headwater.sinks.connecting.http import HttpOptions, open_poster
-from headwater.sinks.contract.options import Options, SecretResolver
-from headwater.sinks.contract.shape import History, Outcome, Payload, SinkEvent
-from headwater.sinks.contract.support import ItemSupport, SupportTable
+from headwater.sinks.interface.options import Options, SecretResolver
+from headwater.sinks.interface.shape import History, Outcome, Payload, SinkEvent
+from headwater.sinks.interface.support import ItemSupport, SupportTable
 from headwater.sinks.targets.purview.account import PurviewAccount, RequestFailed
 from headwater.sinks.targets.purview.atlas import Entity, deduplicate
 from headwater.sinks.targets.purview.catalog import PurviewCatalog

@@ -12,10 +12,10 @@ from headwater.events.error_facets import errors_in
 from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
 from headwater.events.times import iso, parse_time
 from headwater.events.wire import WireEvent, read_wire_event
-from headwater.lake.schema_changes import SchemaChange
+from headwater.lake.dataset_schema_changes import SchemaChange
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.runs.sent_facets import run_facets
-from headwater.sinks.contract.shape import SinkEvent, run_of
+from headwater.sinks.interface.shape import SinkEvent, run_of
 from headwater.sinks.merging.runs import MergedEvent
 from headwater.sinks.targets.webhook.server import BrokenContract, ExposedColumn
 

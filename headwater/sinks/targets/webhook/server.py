@@ -10,7 +10,7 @@ from pydantic import Field
 
 from headwater.common.errors import Retry
 from headwater.sinks.connecting.http import Endpoint, Poster
-from headwater.sinks.contract.options import Pause
+from headwater.sinks.interface.options import Pause
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 _MOST = 10_000

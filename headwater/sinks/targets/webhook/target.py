@@ -16,9 +16,9 @@ from headwater.events.stored_cells import StoredHead
 from headwater.lineage.runs.lost_runs import LOST_AFTER
 from headwater.sinks.connecting.authentication import Headers
 from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
-from headwater.sinks.contract.options import Options, Pause, SecretReference, SecretResolver, Silence
-from headwater.sinks.contract.shape import WATCH, Outcome, Payload, SinkEvent
-from headwater.sinks.contract.support import ItemSupport, SupportTable
+from headwater.sinks.interface.options import Options, Pause, SecretReference, SecretResolver, Silence
+from headwater.sinks.interface.shape import WATCH, Outcome, Payload, SinkEvent
+from headwater.sinks.interface.support import ItemSupport, SupportTable
 from headwater.sinks.merging.payloads import SchemaChanges
 from headwater.sinks.merging.runs import MergedEvent
 from headwater.sinks.targets.webhook.notices import (

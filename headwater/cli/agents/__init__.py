@@ -1,0 +1,1 @@
+"""Questions for agents over the Model Context Protocol (`headwater mcp`)."""

@@ -1,0 +1,204 @@
+"""Masks over edge sets, which determine the edges that count. All views share the arrays of one graph."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from headwater.lineage.edges.nesting import Nesting
+from headwater.lineage.snapshots.lifetimes import Lifetimes
+from headwater.lineage.traversal.followed_edges import Choices, EdgeOrder, EdgeStore, FollowedEdges
+
+
+@dataclass(frozen=True, eq=False)
+class CountedEdges:
+    """The edges of a graph that count in one view. Masks are indexed by edge set and contain 1 if it counts.
+
+    live: it counts; latest: it is of the newest execution of its job output, whatever it carries (rule 6.4).
+    reading: it is live or latest for its job and output over all generations together (rule 7.4).
+    attempted: edge sets of runs that did not complete (rule 6.10).
+    hidden: datasets that are dropped. Walks follow edges through them, and answers leave them out.
+    shows_gone: answers leave out no dataset.
+    recent: a run reported it within the window (rule 6.8); remaining: its rows were not replaced since (rule 6.9). Both
+    masks are empty if only newest executions count.
+    last_us: by edge set, when a run last reported it; up to date for those that are not `reading`.
+    newest: it is of a newest execution; empty if earlier executions do not count.
+    retired: edge sets of retired jobs (rule 6.11). They are not in `live`, `latest` and `reading`.
+    presume: returns the edge sets of jobs that are presumed retired (rule 6.12). They count.
+    store: caches the edges that walks follow, for all views of a snapshot.
+    unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
+    base_us: returns the time of the base list of a dataset, None without one (rule 12.7).
+    named_since: returns the keys of the columns of a dataset that lineage names after a time (us).
+    """
+
+    live: bytearray
+    latest: bytearray
+    reading: bytearray
+    hidden: frozenset[int]
+    lifetimes: Lifetimes
+    nesting: Nesting
+    store: EdgeStore
+    unlisted: Callable[[int], Sequence[str]]
+    base_us: Callable[[int], int | None]
+    named_since: Callable[[int, int], Sequence[str]]
+    shows_gone: bool = False
+    attempted: frozenset[int] = frozenset()
+    recent: bytes = b""
+    remaining: bytes = b""
+    last_us: Sequence[int] = ()
+    newest: bytes = b""
+    retired: frozenset[int] = frozenset()
+    presume: Callable[[], frozenset[int]] = frozenset
+
+    @cached_property
+    def presumed(self) -> frozenset[int]:
+        """The edge sets of jobs that are presumed retired. Answers mark what only these report, and list it last."""
+        return self.presume()
+
+    @cached_property
+    def without_presumed(self) -> "CountedEdges":
+        """This view without the jobs that are presumed retired."""
+        return self.without(self.presumed) if self.presumed else self
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether the view can include earlier executions."""
+        return bool(self.recent or self.remaining)
+
+    def only_newest(self) -> "CountedEdges":
+        """Return this view without earlier executions."""
+        return replace(self, recent=b"", remaining=b"")
+
+    def of_use(self) -> "CountedEdges":
+        """Return the edges that count for questions about use, with earlier executions within the window (rule 6.8)."""
+        return self._use
+
+    @cached_property
+    def _use(self) -> "CountedEdges":
+        attempted = self.attempted - self.retired
+        used = self if attempted == self.attempted else replace(self, attempted=attempted)
+        return used._with(self.recent, is_read=True)
+
+    def of_rows(self) -> "CountedEdges":
+        """Return the edges that count for questions about rows, with earlier writes whose rows remain (rule 6.9)."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> "CountedEdges":
+        return self._with(self.remaining, is_read=False)
+
+    def of_any(self) -> "CountedEdges":
+        """Return the edges that count for questions about use or about rows."""
+        return self.of_use()._with(self.remaining, is_read=False)
+
+    def _with(self, more: bytes, *, is_read: bool) -> "CountedEdges":
+        if not more:
+            return self
+        reading = _either(self.reading, more) if is_read else self.reading
+        newest = self.newest or bytes(_either(_either(self.live, self.latest), self.reading))
+        return replace(
+            self, live=_either(self.live, more), latest=_either(self.latest, more), reading=reading, newest=newest
+        )
+
+    def differs_from(self, other: "CountedEdges") -> bool:
+        """Tell whether other edge sets count than in another view of the graph, or in another way."""
+        masks = [(view.live, view.latest, view.reading, view.attempted) for view in (self, other)]
+        return masks[0] != masks[1]
+
+    def without_earlier(self) -> "CountedEdges":
+        """Return the edges of this view that newest executions report."""
+        return self._newest_only
+
+    @cached_property
+    def _newest_only(self) -> "CountedEdges":
+        if not self.newest:
+            return self
+        live, latest, reading = (
+            bytearray(map(int.__and__, mask, self.newest)) for mask in (self.live, self.latest, self.reading)
+        )
+        return replace(self, live=live, latest=latest, reading=reading)
+
+    def everything(self) -> "CountedEdges":
+        """Return a view in which every edge set counts and no dataset is dropped (`view=all`)."""
+        live = bytearray(b"\1" * len(self.live))
+        for number in self.lifetimes.attempted:
+            live[number] = 0
+        return replace(
+            self,
+            live=live,
+            hidden=frozenset(),
+            shows_gone=True,
+            recent=b"",
+            remaining=b"",
+            newest=b"",
+            presume=frozenset,
+        )
+
+    def without(self, numbers: Iterable[int]) -> "CountedEdges":
+        """Return this view without some edge sets."""
+        masks = [bytearray(mask) for mask in (self.live, self.latest, self.reading, self.recent, self.remaining)]
+        left_out = list(numbers)
+        for number in left_out:
+            for mask in filter(None, masks):
+                mask[number] = 0
+        live, latest, reading, recent, remaining = masks
+        return replace(
+            self,
+            live=live,
+            latest=latest,
+            reading=reading,
+            recent=bytes(recent),
+            remaining=bytes(remaining),
+            attempted=self.attempted.difference(left_out),
+        )
+
+    def moved_on(self, nodes: Collection[int], *, forward: bool) -> set[int]:
+        """Return these columns, and those that hold their values after or before a name moved (rule 10.11)."""
+        found, todo = set(nodes), list(nodes) if self.lifetimes.has_moves else []
+        while todo:
+            node = todo.pop()
+            for dataset in self.lifetimes.moved_on(self.nesting.dataset_of(node), forward=forward):
+                more = {each.node for each in self.nesting.moved(node, dataset)} - found
+                found |= more
+                todo.extend(more)
+        return found
+
+    @cached_property
+    def order(self) -> EdgeOrder:
+        """The order in which one of several edges is chosen."""
+        return EdgeOrder(self.store.graph, self.newest, self.last_us, self.presumed)
+
+    def followed(self, allowed: bytes, *, forward: bool, is_reading: bool = False) -> FollowedEdges:
+        """Return the edges that a walk follows.
+
+        allowed: by transformation, 1 if the walk may follow it; is_reading: follow the edges of current readers (rule
+        7.4).
+        """
+        key, age = (allowed, forward, is_reading), self.store.begin()
+        found = self._followed.get(key)
+        if found is None or found.age != age:
+            other = self._followed.get((allowed, not forward, is_reading))  # both directions share their groups
+            if other is not None and other.age == age:
+                choices = other.choices
+            else:
+                choices = Choices(self.store, self.order, self.reading if is_reading else self.live, allowed)
+            found = self._followed[key] = FollowedEdges(self.store, self.order, choices, forward=forward)
+        return found
+
+    @cached_property
+    def _followed(self) -> dict[tuple[bytes, bool, bool], FollowedEdges]:
+        return {}
+
+    @cached_property
+    def unmentioned(self) -> dict[int, tuple[str, ...]]:
+        """A cache for the surface: by dataset, the columns that no current writer accounts for (rule 8.2a)."""
+        return {}
+
+    def says(self, number: int) -> bool:
+        """Tell whether an edge set counts, be it only as that of the newest execution."""
+        return bool(self.live[number] or self.latest[number])
+
+
+def _either(one: bytes | bytearray, other: bytes | bytearray) -> bytearray:
+    """Return the union of two masks of equal length."""
+    united = int.from_bytes(one, "little") | int.from_bytes(other, "little")
+    return bytearray(united.to_bytes(len(one), "little"))

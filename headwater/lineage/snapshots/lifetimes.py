@@ -1,0 +1,115 @@
+"""Rule 10 in a graph: which datasets are dropped, and which are generations of the same name."""
+
+from collections.abc import Sequence, Set
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.traversal.column_graph import Graph
+
+
+class Lifetimes:
+    """The generations of the datasets in a graph, as known when the object is created.
+
+    hidden: datasets that ended or never lived (rule 10.9); has_moves: some name has meant several locations.
+    """
+
+    def __init__(self, graph: Graph, naming: Naming):
+        self._graph = graph
+        self._naming = naming
+        self._generations = generations = naming.generations
+        self.has_moves = naming.moved.any
+        self._others: dict[int, Sequence[int]] = {}
+        self._moved: dict[tuple[int, bool], Sequence[int]] = {}
+        self._moved_on: dict[tuple[int, bool], Sequence[int]] = {}
+        self.hidden = frozenset(
+            number
+            for location in generations.touched()
+            for number in graph.generations.get(location, ())
+            if not generations.stands(graph.names[number])
+        )
+
+    @property
+    def attempted(self) -> Set[int]:
+        """The edge sets of all runs that did not complete, whether they count or not."""
+        return self._graph.attempted
+
+    def of(self, dataset: Name) -> list[int]:
+        """Return all generations of the names of a dataset that have edges, the newest first.
+
+        Those at other locations of its names come last.
+        """
+        graph, every = self._graph, dict[int, None]()
+        for location in (dataset, *self._naming.moved.others_now(dataset.plain)):
+            meanings = self._generations.meanings(location)
+            every |= dict.fromkeys(number for each in meanings if (number := graph.dataset(each)) is not None)
+            every |= dict.fromkeys(reversed(graph.generations.get(location.plain, ())))
+        return [number for number in every if graph.is_used(number)]
+
+    def generations(self, dataset: Name) -> list[int]:
+        """Return the generations of a dataset that have edges, without those at other locations of its names."""
+        return [number for number in self.of(dataset) if self._graph.names[number].plain == dataset]
+
+    def newest(self, dataset: Name) -> int | None:
+        """Return the newest generation of a name that lived, else the newest one."""
+        return next(iter(self.starts(dataset)), None)
+
+    def newest_with_lineage(self, dataset: Name) -> int | None:
+        """Return the newest generation of a name that lived and that lineage mentions, attempts left out.
+
+        If there is none, this is the same generation as `newest`.
+        """
+        return next(reversed(self.starts(dataset)), None)
+
+    def starts(self, dataset: Name) -> Sequence[int]:
+        """Return the generations at which impact and upstream of a name begin, the newest first (rule 7.3).
+
+        These are two if only attempts mention the newest one.
+        """
+        found = self.of(dataset)
+        lived = (number for number in found if self._generations.lived(self._graph.names[number]))
+        newest = next(lived, None)
+        if newest is None or self._graph.has_lineage(newest):
+            return found[:1] if newest is None else (newest,)
+        with_lineage = next((number for number in lived if self._graph.has_lineage(number)), None)
+        return (newest,) if with_lineage is None else (newest, with_lineage)
+
+    def standing(self, dataset: Name) -> int | None:
+        """Return the newest generation of a name, None if it is dropped or has no edge."""
+        number = self._graph.dataset(self._generations.newest(dataset))
+        return number if number is not None and self._stands(number) else None
+
+    def _stands(self, number: int) -> bool:
+        return number not in self.hidden and self._graph.is_used(number)
+
+    def others(self, number: int) -> Sequence[int]:
+        """Return the other generations of the names of a dataset; empty if it is dropped, or never changed."""
+        found = self._others.get(number)
+        if found is None:
+            name = self._graph.names[number].plain
+            is_alone = not (self._generations.touches(name) or self._naming.moved.is_left(name))
+            gone = number in self.hidden
+            found = () if gone or is_alone else [each for each in self.of(name) if each != number]
+            self._others[number] = found
+        return found
+
+    def moved_on(self, number: int, *, forward: bool) -> Sequence[int]:
+        """Return the datasets to which names of this one moved, or (backward) from which they came (rule 10.11)."""
+        if not self.has_moves or number < 0:
+            return ()
+        found = self._moved_on.get((number, forward))
+        if found is None:
+            every, todo = {number: None}, [number]
+            while todo:
+                fresh = [each for each in self._next(todo.pop(), forward=forward) if each not in every]
+                every |= dict.fromkeys(fresh)
+                todo.extend(fresh)
+            found = self._moved_on[number, forward] = list(every)[1:]
+        return found
+
+    def _next(self, number: int, *, forward: bool) -> Sequence[int]:
+        found = self._moved.get((number, forward))
+        if found is None:
+            names = self._naming.moved.moved_on(self._graph.names[number], forward=forward)
+            every = dict.fromkeys(each for name in names if (each := self._graph.dataset(name)) is not None)
+            found = self._moved[number, forward] = [each for each in every if self._graph.is_used(each)]
+        return found

@@ -1,0 +1,429 @@
+"""The lineage at one moment: the graph, the edges that count, the datasets and their columns."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import NamedTuple
+
+from headwater.lineage.edges.current_candidates import SILENT, JobOutput
+from headwater.lineage.edges.edge_sets import EdgeSet
+from headwater.lineage.edges.nesting import Nesting
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_history import EVER_US
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.display_names import DisplayNames
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.retired_jobs import RetiredJobs
+from headwater.lineage.runs.run_derivation import weight_of
+from headwater.lineage.runs.run_facts import Tag
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.followed_jobs import followed_jobs
+from headwater.lineage.snapshots.job_declarations import explained_by_jobs
+from headwater.lineage.snapshots.lifetimes import Lifetimes
+from headwater.lineage.snapshots.named_columns import named_since, unlisted_columns
+from headwater.lineage.snapshots.presumed_jobs import presumed_retired
+from headwater.lineage.snapshots.whole_rewrites import WINDOW_US, WholeRewrite, replaces
+from headwater.lineage.traversal.column_graph import Graph
+from headwater.lineage.traversal.followed_edges import EdgeStore
+
+Remask = Callable[[JobOutput, OutputLineage], OutputLineage]
+"""Applies the declared masks of a masking file to the lineage of an edge set."""
+
+
+def as_said(_: JobOutput, lineage: OutputLineage) -> OutputLineage:
+    """Return the lineage as the producer reports it."""
+    return lineage
+
+
+_WINDOWS_KEPT = 4
+"""The number of windows for which results are cached."""
+
+NEVER_US = -(1 << 62)
+"""Before all times: stands for "not reported by an earlier execution"."""
+
+
+class Window(NamedTuple):
+    """The window of rule 6.8; times in microseconds.
+
+    length_us: how long an execution counts as use after it ended, 0 if only newest executions count.
+    end_us: end of the window, None for the time of the newest event.
+    """
+
+    length_us: int = WINDOW_US
+    end_us: int | None = None
+
+
+class Seen(NamedTuple):
+    """The times at which runs first and last reported an edge set, in microseconds, UTC."""
+
+    first_us: int
+    last_us: int
+
+
+class Stats(NamedTuple):
+    """Statistics of the runs behind an edge set; times of runs in microseconds, UTC."""
+
+    runs: int
+    first_us: int
+    last_us: int
+    rows_confirmed: bool
+
+
+class Snapshot(ABC):
+    """The lineage that questions use. Subclasses read it from facts, from an index, or from Spark's rows."""
+
+    def __init__(self, naming: Naming, remask: Remask, rules: UserRules = NO_RULES):
+        """naming: the meaning of names at that moment; remask: applies a masking file; rules: the rules of the user."""
+        self.graph = Graph()
+        self.naming = naming
+        self.removed_before_us: int | None = None
+        """Bronze lost the events received before this time (us), so the snapshot lacks their lineage (rule 1.14)."""
+        self.rules = rules
+        self._remask = remask
+        self._masks = (bytearray(), bytearray(), bytearray())
+        self._last_us: list[int] = []
+        self._attempt_us: dict[int, int] = {}
+        self._counted: CountedEdges | None = None
+        self._earlier: dict[tuple[int | None, int | None], CountedEdges] = {}
+        self._presumed: dict[tuple[int, int], frozenset[int]] = {}
+        self._display: tuple[NameRules, DisplayNames] | None = None
+
+    # Derived answers
+
+    def counted(self) -> CountedEdges:
+        """Return the edges that newest executions report."""
+        if self._counted is None:
+            graph = self.graph
+            lifetimes = Lifetimes(graph, self.naming)
+            nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
+            nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
+            retired = self._retired()
+            masks = self._masks_without(retired)
+            attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in masks)))
+            declared = explained_by_jobs(
+                graph, lambda number: any(m[number] for m in self._masks), self.columns, self.job
+            )
+            graph.explained_by_job, graph.accounted_by_job = declared
+            latest = self._masks[1]
+            graph.follow(*followed_jobs(graph, lambda number: bool(latest[number]), self._key_as_sent, self.job))
+            self._counted = CountedEdges(
+                *masks,
+                lifetimes.hidden,
+                lifetimes,
+                nesting,
+                EdgeStore(graph),
+                lambda number: unlisted_columns(self, graph.names[number]),
+                lambda number: self.base_us(graph.names[number]),
+                lambda number, since_us: named_since(self, graph.names[number], since_us),
+                attempted=attempted,
+                last_us=self._last_us,
+                retired=retired,
+            )
+            self._earlier.clear()
+            self._presumed.clear()
+        return self._counted
+
+    def counted_newest(self, window: Window) -> CountedEdges:
+        """Return the edges that newest executions report, without jobs that are presumed retired (rule 6.12)."""
+        counted = self.counted()
+        return counted.without(self._presumed_retired(counted, window))
+
+    def _presumed_retired(self, counted: CountedEdges, window: Window) -> frozenset[int]:
+        """Return the edge sets of jobs that are presumed retired; empty without a window or an event."""
+        end_us = window.end_us if window.end_us is not None else self.newest_event_us()
+        since_us = self.window_start(window)
+        if since_us is None or end_us is None:
+            return frozenset()
+        if (since_us, end_us) not in self._presumed:
+            if len(self._presumed) >= _WINDOWS_KEPT:
+                self._presumed.clear()
+            self._presumed[since_us, end_us] = presumed_retired(self, counted, since_us, end_us)
+        return self._presumed[since_us, end_us]
+
+    def _key_as_sent(self, job: Name) -> Name:
+        """Return the key of a job that lineage names as a source."""
+        return job_key(self.rules.names.job(job), None)
+
+    def is_in_force(self, number: int) -> bool:
+        """Tell whether an edge set is a declaration that no newer one has replaced."""
+        told = self.graph.sets.get(number)
+        return told is not None and told[0].layer == "declared" and any(mask[number] for mask in self._masks)
+
+    def _retired(self) -> frozenset[int]:
+        retired = self.retired_jobs()
+        if not retired:
+            return frozenset()
+        of_job: dict[Name, list[int]] = {}
+        for number, (job_output, _) in self.graph.sets.items():
+            if job_output.has_job:
+                of_job.setdefault(job_output.job, []).append(number)
+        since = ((job, retired.since_us(job, self.job(job))) for job in of_job)
+        return frozenset(
+            number
+            for job, since_us in since
+            if since_us is not None and self.job_seen_us(job) <= since_us
+            for number in of_job[job]
+        )
+
+    def _masks_without(self, retired: Set[int]) -> tuple[bytearray, bytearray, bytearray]:
+        """Return the masks without some edge sets, and record when runs last reported these."""
+        if not retired:
+            return self._masks
+        live, latest, reading = map(bytearray, self._masks)
+        for number in retired:
+            live[number] = latest[number] = reading[number] = 0
+            if self._last_us[number] != NEVER_US:
+                self._last_us[number] = self.seen(number).last_us
+        return live, latest, reading
+
+    def counted_since(self, window: Window) -> CountedEdges:
+        """Return the edges of newest executions, with earlier ones that count for use in a window or for rows."""
+        counted, since_us = self.counted(), self.window_start(window)
+        key = since_us, self.newest_event_us() if self.rules.rewrites else None
+        if key not in self._earlier:
+            if len(self._earlier) >= _WINDOWS_KEPT:
+                self._earlier.clear()
+            attempted = counted.attempted
+            if since_us is not None:
+                attempted = frozenset(number for number in attempted if self._attempt_us[number] >= since_us)
+            self._earlier[key] = replace(
+                counted,
+                recent=self._recent(since_us, counted.retired),
+                remaining=self._remaining(counted),
+                attempted=attempted,
+                presume=lambda: self._presumed_retired(counted, window),
+            )
+        return self._earlier[key]
+
+    def usual_window(self) -> Window:
+        """Return the default window of questions."""
+        return Window() if self.rules.window_us is None else Window(self.rules.window_us)
+
+    def window_start(self, window: Window) -> int | None:
+        """Return the start of a window (us), None if only newest executions count; before all times without events."""
+        end_us = window.end_us if window.end_us is not None else self.newest_event_us()
+        if not window.length_us:
+            return None
+        return NEVER_US + 1 if end_us is None else end_us - window.length_us
+
+    def _recent(self, since_us: int | None, retired: Set[int]) -> bytes:
+        """Return the mask of edge sets of observed runs that ended within the window, without those of retired jobs."""
+        if since_us is None:
+            return bytes(len(self._last_us))
+        found = bytearray(at >= since_us for at in self._last_us)
+        for number in retired:
+            found[number] = 0
+        return bytes(found)
+
+    def _remaining(self, counted: CountedEdges) -> bytes:
+        """Return the mask of edge sets of earlier writes whose rows may still be there (rule 6.9)."""
+        found, sets = bytearray(len(self._last_us)), self.graph.sets
+        for number, (last_us, *says) in enumerate(zip(self._last_us, counted.live, counted.latest, strict=True)):
+            if last_us != NEVER_US and not any(says) and (output := sets[number][1].output) is not None:
+                found[number] = self.rows_until(output, last_us) == EVER_US
+        return bytes(found)
+
+    def rows_until(self, dataset: Name, written_us: int) -> int:
+        """Return when the rows of a write were gone (us), `EVER_US` if they may still be there (rule 6.9)."""
+        rewrite, keeps_us = self.rewritten(dataset), self.rules.keeps_us(dataset.plain)
+        until_us = rewrite.ended_us if rewrite is not None and replaces(rewrite, written_us) else EVER_US
+        newest_us = self.newest_event_us() if keeps_us is not None else None
+        if keeps_us is None or newest_us is None or written_us + keeps_us >= newest_us:
+            return until_us
+        return min(until_us, written_us + keeps_us)
+
+    def shown_columns(self, dataset: Name) -> Columns:
+        """Return the columns of the newest generation of a dataset that has a list, else those at another location."""
+        every = self.naming.meanings(dataset.plain)
+        described = (columns for each in every if (columns := self.columns(each)).names)
+        return next(described, None) or self.columns(dataset.plain)
+
+    def is_of_readers(self, dataset: Name, key: str) -> bool:
+        """Tell whether a dataset has a base list, and only lists of readers or edges name this column (rule 12.9)."""
+        every = self.naming.meanings(dataset.plain)
+        described = next((each for each in every if self.columns(each).names), None)
+        if described is None or self.base_us(described) is None:
+            return False
+        written = self.written_keys(described)
+        return written is not None and key not in written
+
+    def written_keys(self, _: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset that lists of writers contain, None if this is not stored."""
+        return None
+
+    def resolve(self, name: Name) -> Name:
+        """Return the dataset that a canonical name means now, without its generation."""
+        return self.naming.resolve(name, EVER_US).plain
+
+    def aliases(self) -> Mapping[Name, Name]:
+        """Map each name that is bound to another name or was renamed to the dataset that it means."""
+        return {name: self.resolve(name) for name in self.naming.aliases()}
+
+    def display_names(self, rules: NameRules) -> DisplayNames:
+        """Return the display names of all datasets; rules: those in force for workspaces, items and aliases."""
+        if self._display is None or self._display[0] is not rules:
+            self._display = rules, DisplayNames(rules.onelake_names, rules.aliases)
+            self._name(self._display[1], (*self.datasets(), *self.names_in_events(), *self.naming.aliases()))
+        return self._display[1]
+
+    def _name(self, display: DisplayNames, names: Iterable[Name]) -> None:
+        """Add names of datasets to display names, in sorted order, so that the result is deterministic."""
+        for name in sorted({name.plain for name in names}):
+            display.add(name, self.resolve(name))
+
+    def stands(self, dataset: Name) -> bool:
+        """Tell whether a dataset exists: it was not dropped, or was created again."""
+        return self.naming.generations.is_there(dataset)
+
+    def knows(self, dataset: Name) -> bool:
+        """Tell whether a dataset, or another location of its names, has a schema or an edge."""
+        locations = (dataset, *self.naming.moved.others_now(dataset.plain))
+        return any(map(self.graph.uses, locations)) or bool(self.shown_columns(dataset).names)
+
+    def names_in_events(self) -> Iterable[Name]:
+        """Return every dataset that an event names, even if no such run completed; empty if this is not stored."""
+        return ()
+
+    def is_in_events(self, dataset: Name) -> bool:
+        """Tell whether an event names a dataset, even if no such run completed."""
+        return dataset in self.names_in_events()
+
+    def datasets(self) -> Iterable[Name]:
+        """Return every dataset with a schema or an edge, also under names from before a rename."""
+        shown = names_shown({*self.described()}, self.naming)
+        return shown.union(name for name in self.graph.generations.keys() - shown if self.graph.uses(name))
+
+    def own_names(self, *, attempted: bool = False) -> set[Name]:
+        """Return every dataset with a schema or an edge, under its current name only.
+
+        attempted: include datasets that only runs mention that did not complete.
+        """
+        described = {each.plain for each in self.described()}
+        is_used = self.graph.mentions_any if attempted else self.graph.uses
+        found = described.union(filter(is_used, self.graph.generations.keys() - described))
+        left = (former for name in found if (former := self.naming.moved.former(name)))
+        return found | {self.resolve(former.name) for former in left}
+
+    def nesting(self) -> Iterable[Name]:
+        """Return the datasets whose newest schema has nested columns."""
+        return (dataset for dataset in self.described() if self.columns(dataset).nests)
+
+    def _put(
+        self,
+        number: int,
+        job_output: JobOutput,
+        edge_set: EdgeSet[OutputLineage],
+        last_us: int,
+        *,
+        later: bool = False,
+    ) -> None:
+        """Add an edge set under a new number; last_us: the time at which a run last reported it.
+
+        later: as in `Graph.put`.
+        """
+        graph, lineage = self.graph, self._remask(job_output, edge_set.lineage)
+        graph.put(number, job_output, lineage, edge_set.explained, edge_set.accounted, later=later)
+        if number in graph.attempted:
+            self._count(number, False, False, False)
+            self._attempt_us[number] = last_us
+            return
+        self._count(number, edge_set.live, edge_set.latest, edge_set.reading)
+        if job_output.layer == "observed" and number in graph.sets and weight_of(edge_set.lineage) > SILENT:
+            self._last_us[number] = last_us
+
+    def _count(self, number: int, *counts: int) -> None:
+        """Set the masks of an edge set. It counts as that of an earlier execution only after `_put` sets its time."""
+        for mask, count in zip(self._masks, counts, strict=True):
+            mask.extend(bytes(max(0, number + 1 - len(mask))))
+            mask[number] = count
+        self._last_us.extend([NEVER_US] * max(0, number + 1 - len(self._last_us)))
+        self._last_us[number] = NEVER_US
+        self._counted = None
+
+    # Stored data
+
+    @abstractmethod
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset in its generation."""
+
+    @abstractmethod
+    def base_us(self, dataset: Name) -> int | None:
+        """Return the time (us) of the base list of a dataset in its generation, None without one (rule 12.7)."""
+
+    @abstractmethod
+    def described(self) -> Iterable[Name]:
+        """Return the datasets, each in its generation, that have a schema."""
+
+    @abstractmethod
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags in force, by dataset."""
+
+    @abstractmethod
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether a run, at any time, read a dataset to write another one."""
+
+    @abstractmethod
+    def job(self, key: Name) -> Name:
+        """Return the name of a job from its key. For the id of an artifact, it is the name that the job has then."""
+
+    @abstractmethod
+    def stats(self, number: int) -> Stats:
+        """Return statistics of the runs behind an edge set."""
+
+    @abstractmethod
+    def seen(self, number: int) -> Seen:
+        """Return the times at which runs reported an edge set."""
+
+    @abstractmethod
+    def rewritten(self, dataset: Name) -> WholeRewrite | None:
+        """Return the whole rewrite of this generation of a dataset that began last, None without one."""
+
+    @abstractmethod
+    def retired_jobs(self) -> RetiredJobs:
+        """Return the jobs that were deleted or declared as retired (rule 6.11), whether they ran later or not."""
+
+    @abstractmethod
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time (us) of the newest known event of a job."""
+
+    def run_times_us(self, _: Name) -> Iterable[int]:
+        """Return the time (us) of the newest event of each run of a job; empty if runs are not stored."""
+        return ()
+
+    @abstractmethod
+    def newest_event_us(self) -> int | None:
+        """Return the time (us) of the newest event that is not ahead of its receipt, None without events."""
+
+    @abstractmethod
+    def newest_run(self, number: int) -> str | None:
+        """Return the key of the newest run behind an edge set."""
+
+    @abstractmethod
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run without a terminal event ended with its parent or its root run (rule 1.9)."""
+
+    @abstractmethod
+    def applications(self, number: int) -> Set[str]:
+        """Return the parents of the runs behind an edge set that belong to the newest execution of its job.
+
+        For a statement of Spark, the parent is its application. Runs without a `parent` facet have none.
+        """
+
+    def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
+        """Yield those of some edge sets that runs of an application report."""
+        return (number for number in among if application in self.applications(number))
+
+    @abstractmethod
+    def older_than(self, time_us: int) -> Iterator[int]:
+        """Yield the edge sets whose newest run is older than a time (us)."""
+
+
+def names_shown(described: Set[Name], naming: Naming) -> set[Name]:
+    """Return the names of datasets with a schema: their current names, and those from before a rename."""
+    generations = naming.generations
+    renamed = (name for name in generations.renamed if not described.isdisjoint(generations.meanings(name)))
+    return {*(each.plain for each in described), *renamed}

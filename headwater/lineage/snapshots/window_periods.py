@@ -1,0 +1,92 @@
+"""Which edge sets count for use, by the end of the window: time only removes earlier executions (rule 6.8)."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from functools import cached_property
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.snapshots.snapshot import NEVER_US, Snapshot
+
+
+class WindowPeriods:
+    """The periods in which the same edge sets count for the use of a dataset, for windows of one length."""
+
+    def __init__(self, snapshot: Snapshot, length_us: int):
+        """length_us: length of the windows, 0 if only newest executions count. The snapshot must not change.
+
+        Jobs that are presumed retired (rule 6.12) count like others.
+        """
+        self._snapshot = snapshot
+        self._length_us = length_us
+        self._counted = snapshot.counted()
+        self._views: dict[frozenset[int], CountedEdges] = {}
+
+    def ends(self, dataset: Name) -> Sequence[int]:
+        """Return the times (us, sorted) after the newest event at which edge sets that use a dataset stop counting."""
+        every = sorted({self._ends[number] for number in self._relevant(dataset)})
+        newest_us = self._snapshot.newest_event_us()
+        return every if newest_us is None else every[bisect_right(every, newest_us) :]
+
+    def at(self, dataset: Name, end_us: int | None) -> CountedEdges:
+        """Return the edges that count for the use of a dataset in the window that ends at `end_us`.
+
+        None stands for the newest event.
+        """
+        until_us = self._snapshot.newest_event_us() if end_us is None else end_us
+        gone = frozenset(
+            each for each in self._relevant(dataset) if until_us is not None and self._ends[each] <= until_us
+        )
+        if gone not in self._views:
+            if len(self._views) >= _VIEWS_KEPT:
+                self._views.clear()
+            self._views[gone] = self._without(gone)
+        return self._views[gone]
+
+    def _without(self, gone: Set[int]) -> CountedEdges:
+        recent = bytearray(self._recent)
+        for number in gone:
+            recent[number] = 0
+        return replace(self._counted, recent=bytes(recent), attempted=self._counted.attempted - gone)
+
+    def _relevant(self, dataset: Name) -> set[int]:
+        """Return the edge sets that count for a limited time and read the dataset, or a dropped or renamed one."""
+        found = {number for each in self._counted.lifetimes.of(dataset) for number in self._reading(each)}
+        return (found | self._reading_gone) & self._ends.keys()
+
+    def _reading(self, dataset: int) -> Iterator[int]:
+        """Yield the edge sets with edges from a dataset, also to its own columns, and the attempts that read it."""
+        graph = self._snapshot.graph
+        yield from (*graph.readers(dataset), *graph.fed_by.get(dataset, ()), *graph.attempts_reading(dataset))
+
+    @cached_property
+    def _reading_gone(self) -> set[int]:
+        """The edge sets that read dropped or renamed datasets, through which readers are followed."""
+        return {number for each in self._counted.hidden for number in self._reading(each)}
+
+    @cached_property
+    def _recent(self) -> bytes:
+        """1 for each edge set of an observed run that counts while a window contains it."""
+        counted = self._counted
+        if not self._length_us:
+            return bytes(len(counted.last_us))
+        return bytes(at != NEVER_US and number not in counted.retired for number, at in enumerate(counted.last_us))
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        """By edge set, the end (us) of the first window in which it does not count."""
+        if not self._length_us:
+            return {}
+        counted = self._counted
+        masks = counted.live, counted.latest, counted.reading
+        found = {
+            number: counted.last_us[number]
+            for number, is_recent in enumerate(self._recent)
+            if is_recent and not all(mask[number] for mask in masks)
+        }
+        found |= {number: self._snapshot.seen(number).last_us for number in counted.attempted}
+        return {number: last_us + self._length_us + 1 for number, last_us in found.items()}
+
+
+_VIEWS_KEPT = 64

@@ -1,0 +1,482 @@
+"""The graph that questions walk: columns as integers, edges in flat arrays, each with the edge set it belongs to.
+
+An edge set is what one or more runs of a job report about one dataset. The views of the graph (current, all, seen
+since) are masks over edge sets, so all views walk the same arrays. The edges of one job between the same two columns
+share an entry, because the executions of a year report much the same. An entry takes 8 bytes in each direction.
+"""
+
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.facet_contents import Transformation
+from headwater.lineage.edges.run_edges import Doubt, OutputLineage
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.traversal.adjacency import Adjacency, EdgeGroup, EdgeGroups, pairs
+
+_PASS = Transformation(direct=False, masked=False, subtype=None, description=None)
+
+
+class ColumnNode(NamedTuple):
+    """A node: a column by its key, or (key None) the hub that all dataset-wide edges of one edge set share."""
+
+    dataset: int
+    key: str | None
+
+
+class Graph:
+    """Nodes, edges and edge sets. The other modules of this package answer questions about them.
+
+    names: the datasets by number; generations: the numbers of a name's generations.
+    columns: the columns by node. dataset_of and keys contain the same as flat lists, which searches read for each edge.
+    nested: the datasets with a column that may be nested in another one.
+    sets: (job output, lineage) of each edge set by number.
+    explained, accounted: as in `edge_sets.EdgeSet`, by edge set.
+    fed_by: the edge sets that write a dataset; feeds: those that read it; of_job: those of a job.
+    mentions: the dataset of each edge set that only mentions it, such as a DatasetEvent without lineage; mentioned: the
+    inverse.
+    veiled: edge sets that may leave open which columns they read or what they make of them.
+    read_only: edge sets of runs that report neither an output nor a job as target.
+    unsourced: edge sets of writers that report no input.
+    feeding: edge sets of reports that a dataset feeds a job, without an output (rule 4.13).
+    declared: edge sets of JobEvents with column lineage.
+    explained_by_job: the inputs that the job's JobEvent in force explains (rule 4.7), by edge set.
+    accounted_by_job: edge sets whose unaccounted columns this JobEvent accounts for.
+    attempted: edge sets of runs that did not complete, which have no edges here; attempts_on: those that read a
+    dataset; attempts_at: those that write it.
+    named: by node, the edge sets that name the column without an edge in this graph.
+    fed_by_jobs: edge sets that name jobs as sources (rule 4.12). `follow` sets two attributes for them: through, the
+    datasets that these jobs read, and unfollowed, the edge sets with a job whose newest executions report no dataset.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[Name] = []
+        self.columns: list[ColumnNode] = []
+        self.dataset_of = array("i")
+        self.keys: list[str] = []
+        self.transformations: list[Transformation] = [_PASS]
+        self.groups = EdgeGroups()
+        self.out = Adjacency(self.groups)
+        self.into = Adjacency(self.groups)
+        self.sets: dict[int, tuple[JobOutput, OutputLineage]] = {}
+        self.explained: dict[int, frozenset[Name]] = {}
+        self.accounted: dict[int, frozenset[Name]] = {}
+        self.fed_by: dict[int, set[int]] = {}
+        self.feeds: dict[int, set[int]] = {}
+        self.of_job: dict[Name, set[int]] = {}
+        self.mentions: dict[int, int] = {}
+        self.mentioned: dict[int, set[int]] = {}
+        self.veiled: set[int] = set()
+        self.read_only: set[int] = set()
+        self.feeding: set[int] = set()
+        self.unsourced: set[int] = set()
+        self.declared: set[int] = set()
+        self.explained_by_job: dict[int, tuple[Name, ...]] = {}
+        self.accounted_by_job: set[int] = set()
+        self.attempted: set[int] = set()
+        self.attempts_on: dict[int, set[int]] = {}
+        self.attempts_at: dict[int, set[int]] = {}
+        self.generations: dict[Name, list[int]] = {}
+        self.nested: set[int] = set()
+        self.named: dict[int, set[int]] = {}
+        self.fed_by_jobs: set[int] = set()
+        self.through: Mapping[int, frozenset[Name]] = {}
+        self.unfollowed: frozenset[int] = frozenset()
+        self._readers_through: dict[int, set[int]] = {}
+        self._dataset_ids: dict[Name, int] = {}
+        self._nodes: list[dict[str, int]] = []
+        self._transformation_numbers: dict[Transformation, int] = {_PASS: 0}
+        self._middles: dict[int, int] = {}
+        self._unconnected: dict[tuple[int, Name], list[int]] = {}
+
+    def dataset(self, name: Name) -> int | None:
+        """Return the number of a dataset, None if no edge set has ever mentioned it."""
+        return self._dataset_ids.get(name)
+
+    def uses(self, name: Name) -> bool:
+        """Tell whether an edge set mentions any generation of a dataset; attempts do not count."""
+        return any(map(self.has_lineage, self.generations.get(name, ())))
+
+    def mentions_any(self, name: Name) -> bool:
+        """Tell whether an edge set, possibly of an attempt, mentions any generation of a dataset."""
+        return any(map(self.is_used, self.generations.get(name, ())))
+
+    def is_used(self, dataset: int) -> bool:
+        """Tell whether an edge set, possibly of an attempt, mentions this generation of a dataset."""
+        return self.has_lineage(dataset) or bool(self.attempts_on.get(dataset) or self.attempts_at.get(dataset))
+
+    def has_lineage(self, dataset: int) -> bool:
+        """Tell whether an edge set mentions this generation of a dataset; attempts do not count."""
+        return bool(self.fed_by.get(dataset) or self.feeds.get(dataset) or self.mentioned.get(dataset))
+
+    def node(self, dataset: int, key: str) -> int | None:
+        """Return the node of a column, None if it has none yet."""
+        return self._nodes[dataset].get(key)
+
+    def node_for(self, dataset: int, key: str) -> int:
+        """Return the node of a column. It is created if necessary, for example for a tagged column without an edge."""
+        return self._node(dataset, key)
+
+    def nodes_of(self, dataset: int) -> Collection[int]:
+        """Return the nodes of the columns of a dataset that lineage names, without those that only questions name."""
+        return [node for node in self._nodes[dataset].values() if self.is_there(node)]
+
+    def is_there(self, node: int) -> bool:
+        """Tell whether lineage names a column."""
+        return bool(self.out.get(node) or self.into.get(node) or self.named.get(node))
+
+    def is_opaque(self, number: int, source: int) -> bool:
+        """Tell whether an edge set may read any column of `source` (rules 4.5, 4.10 and 4.12)."""
+        name = self.names[source]
+        if self._is_through(number, name):
+            return True
+        if self._is_explained(number, name):
+            return False
+        return name in self.sets[number][1].opaque or any(True for _ in self._doubts(number, name))
+
+    def may_mean(self, number: int, source: int) -> set[str]:
+        """Return the columns to which an edge set has edges from a name that may mean `source` (rule 4.10)."""
+        name = self.names[source]
+        if self.is_accounted(number, name):
+            return set()
+        lineage = self.sets[number][1]
+        return {key for doubt in self._doubts(number, name) for key in lineage.columns_from(doubt.source)}
+
+    def doubts(self, number: int) -> list[Doubt]:
+        """Return the doubts of an edge set (rule 4.10d), without names that other lineage knows as datasets."""
+        told = self.sets[number][1].doubts
+        return [doubt for doubt in told if doubt.dataset is None or not self._is_known(doubt.dataset)]
+
+    def _doubts(self, number: int, name: Name) -> Iterator[Doubt]:
+        return (doubt for doubt in self.doubts(number) if name in doubt.inputs)
+
+    def _is_known(self, dataset: Name) -> bool:
+        """Tell whether an edge set writes a dataset, lists it as an input, or mentions it in a DatasetEvent."""
+        for each in self.generations.get(dataset.plain, ()):
+            if self.fed_by.get(each) or self.mentioned.get(each):
+                return True
+            for number in self.feeds.get(each, ()):
+                told = self.sets[number][1].doubts
+                if all(doubt.dataset is None or doubt.dataset.plain != dataset.plain for doubt in told):
+                    return True
+        return False
+
+    def is_opaquely_written(self, number: int, source: int) -> bool:
+        """Tell whether any column of an edge set's output may contain any column of `source` (rule 4.6)."""
+        lineage, name = self.sets[number][1], self.names[source]
+        if not lineage.carries and self._is_through(number, name):
+            return True
+        writes = name in lineage.tables or (name == lineage.output and name in lineage.opaque)
+        return not lineage.carries and writes and not self.is_accounted(number, name)
+
+    def leaves_open(self, number: int, source: int) -> bool:
+        """Tell whether unaccounted columns of an edge set may use any column of `source` (rules 4.9 and 9.2)."""
+        return self._leaves_open(number, source, self._is_explained)
+
+    def may_fill(self, number: int, source: int) -> bool:
+        """Tell whether unaccounted columns of an edge set may contain any column of `source` (rules 4.9 and 8.2)."""
+        return self._leaves_open(number, source, self.is_accounted)
+
+    def is_accounted(self, number: int, name: Name) -> bool:
+        """Tell whether other runs or a declaration show what the output of an edge set contains of a dataset."""
+        return name in self.accounted[number] or name in self.explained_by_job.get(number, ())
+
+    def _is_explained(self, number: int, name: Name) -> bool:
+        return name in self.explained[number] or name in self.explained_by_job.get(number, ())
+
+    def _leaves_open(self, number: int, source: int, is_told: Callable[[int, Name], bool]) -> bool:
+        lineage, name = self.sets[number][1], self.names[source]
+        if not lineage.unaccounted or number in self.accounted_by_job:
+            return False
+        if self._is_through(number, name):
+            return True
+        return (name in lineage.tables or name in lineage.also_read) and not is_told(number, name)
+
+    def follow(self, through: Mapping[int, frozenset[Name]], unfollowed: frozenset[int]) -> None:
+        """Set the attributes `through` and `unfollowed` for edge sets that name jobs as sources (rule 4.12)."""
+        self.through, self.unfollowed = through, unfollowed
+        self._readers_through = {}
+        for number, names in through.items():
+            for name in names:
+                self._readers_through.setdefault(self._dataset_id(name), set()).add(number)
+
+    def readers(self, dataset: int) -> Set[int]:
+        """Return the edge sets that read a dataset, directly or through a job."""
+        found, through = self.feeds.get(dataset, set()), self._readers_through.get(dataset)
+        return found | (through - self.attempted) if through else found
+
+    def attempts_reading(self, dataset: int) -> Set[int]:
+        """Return the attempts that read a dataset, directly or through a job."""
+        found, through = self.attempts_on.get(dataset, set()), self._readers_through.get(dataset)
+        return found | (through & self.attempted) if through else found
+
+    def may_be_of_anything(self, number: int) -> bool:
+        """Tell whether an `unfollowed` edge set may write anything into its output or into some of its columns."""
+        lineage = self.sets[number][1]
+        return not lineage.carries or (bool(lineage.unaccounted) and number not in self.accounted_by_job)
+
+    def _is_through(self, number: int, name: Name) -> bool:
+        """Tell whether a job that feeds an edge set reads a dataset, unless a declaration explains it."""
+        return name in self.through.get(number, ()) and name not in self.explained_by_job.get(number, ())
+
+    def may_use(self, number: int, source: int) -> bool:
+        """Tell whether an attempt that reads `source` may have used any of its columns."""
+        return self._leaves_attempt_open(number, self.names[source], self.explained[number])
+
+    def may_have_written(self, number: int, source: int) -> bool:
+        """Tell whether an attempt that reads `source` may have written any of its columns to the output."""
+        return self._leaves_attempt_open(number, self.names[source], self.accounted[number])
+
+    def feeds_a_job(self, number: int, source: int) -> bool:
+        """Tell whether an edge set without an output reports that `source` feeds a job, also through another job."""
+        lineage, name = self.sets[number][1], self.names[source]
+        return bool(lineage.feeds) and (name in lineage.opaque or name in self.through.get(number, ()))
+
+    def _leaves_attempt_open(self, number: int, name: Name, told: Set[Name]) -> bool:
+        return name not in told or name in self.through.get(number, ())
+
+    def proven(self, counts: Callable[[int], bool]) -> set[int]:
+        """Return the attempts that report the same as an edge set of their job and output that counts (rule 6.10).
+
+        counts: returns whether the edge set with this number counts.
+        """
+        return {number for number in self.attempted if self._is_proven(number, counts)}
+
+    def _is_proven(self, number: int, counts: Callable[[int], bool]) -> bool:
+        job_output, lineage = self.sets[number]
+        return any(
+            self.sets[other][0] == job_output._replace(layer="observed")
+            and counts(other)
+            and self.explained[other] <= self.explained[number]
+            and self.accounted[other] <= self.accounted[number]
+            and self.sets[other][1].proven == lineage.proven
+            for other in self.of_job.get(job_output.job, ())
+        )
+
+    def _put_attempt(self, number: int, lineage: OutputLineage) -> None:
+        self.attempted.add(number)
+        for place, datasets in self._places_of_attempt(lineage):
+            for dataset in datasets:
+                place.setdefault(dataset, set()).add(number)
+        self._take_names(number, lineage)
+
+    def put(
+        self,
+        number: int,
+        job_output: JobOutput,
+        lineage: OutputLineage,
+        explained: frozenset[Name] = frozenset(),
+        accounted: frozenset[Name] = frozenset(),
+        *,
+        later: bool = False,
+    ) -> None:
+        """Add an edge set.
+
+        number: chosen by the caller; small numbers save memory, because masks are as long as the largest number.
+        explained, accounted: as in `edge_sets.EdgeSet`.
+        later: leave its edges to the next `connect`, which is cheaper for many edge sets.
+        """
+        if lineage.output is not None and not job_output.has_job and not lineage.says_something:
+            self.mentions[number] = self._dataset_id(lineage.output)
+            self.mentioned.setdefault(self.mentions[number], set()).add(number)
+            return
+        self.sets[number] = (job_output, lineage)
+        self.explained[number], self.accounted[number] = explained, accounted
+        if lineage.jobs:
+            self.fed_by_jobs.add(number)
+        if lineage.attempt:
+            self._put_attempt(number, lineage)
+            return
+        self.of_job.setdefault(job_output.job, set()).add(number)
+        if job_output.layer == "declared" and job_output.has_job and lineage.carries:
+            self.declared.add(number)
+        if lineage.asks or lineage.jobs or not lineage.carries:
+            self.veiled.add(number)
+        if lineage.output is None:
+            output = None
+            (self.feeding if lineage.feeds else self.read_only).add(number)
+        else:
+            if not (lineage.carries or lineage.tables or lineage.also_read or lineage.opaque):
+                self.unsourced.add(number)
+            output = self._dataset_id(lineage.output)
+            self.fed_by.setdefault(output, set()).add(number)
+        for name in (*lineage.tables, *lineage.also_read):
+            self.feeds.setdefault(self._dataset_id(name), set()).add(number)
+        if output is not None:
+            self._unconnected.setdefault((output, job_output.job), []).append(number)
+            if not later:
+                self.connect()
+        self._take_names(number, lineage)
+
+    def connect(self) -> None:
+        """Add the edges of the edge sets that were put with `later`."""
+        unconnected, self._unconnected = self._unconnected, {}
+        for (output, job), numbers in unconnected.items():
+            if self.fed_by[output].intersection(self.of_job[job]).issubset(numbers):
+                self._append(output, numbers)
+            else:
+                self._merge(output, numbers)
+
+    def _append(self, output: int, numbers: Sequence[int]) -> None:
+        """Add the edges of all edge sets of a job and output."""
+        out, into, groups = self.out, self.into, self.groups
+        if len(numbers) > 1:
+            for (source, target), edges in self._by_ends(output, numbers).items():
+                group = groups.use(edges)
+                out.add(source, target, group)
+                into.add(target, source, group)
+            return
+        known: dict[int, int] = {}
+        for source, target, transformation in self._edges(numbers[0], output, self.sets[numbers[0]][1]):
+            group = known.get(transformation, -1)
+            if group < 0:
+                group = known[transformation] = groups.use((transformation, numbers[0]))
+            else:
+                groups.use_again(group)
+            out.add(source, target, group)
+            into.add(target, source, group)
+
+    def _merge(self, output: int, numbers: Sequence[int]) -> None:
+        """Add the edges of edge sets to those that the same job and output already has."""
+        by_ends = self._by_ends(output, numbers)
+        onward = {source: self.out.places(source) for source, _ in by_ends}
+        back = {target: self.into.places(target) for _, target in by_ends}
+        for (source, target), edges in by_ends.items():
+            place = onward[source].get(target)
+            if place is None:
+                group = self.groups.use(edges)
+                self.out.add(source, target, group)
+                self.into.add(target, source, group)
+                continue
+            before = self.out[source][place]
+            group = self.groups.use(self.groups.edges[before] + edges)
+            self.out[source][place] = self.into[target][back[target][source]] = group
+            self.groups.release(before)
+
+    def _by_ends(self, output: int, numbers: Sequence[int]) -> dict[tuple[int, int], EdgeGroup]:
+        """Group the edges of edge sets by (source, target)."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for number in numbers:
+            for source, target, transformation in self._edges(number, output, self.sets[number][1]):
+                found.setdefault((source, target), []).extend((transformation, number))
+        return {ends: tuple(edges) for ends, edges in found.items()}
+
+    def _disconnect(self, output: int, number: int, lineage: OutputLineage) -> None:
+        """Remove the edges of an edge set."""
+        ends = [(source, target) for source, target, _ in self._edges(number, output, lineage)]
+        sources, targets = {source for source, _ in ends}, {target for _, target in ends}
+        used = list(self.out.used(sources))
+        concerned = {group for group in set(used) if number in self.groups.edges[group][1::2]}
+        before = [group for group in used if group in concerned]
+        left: dict[int, int | None] = {}
+        for group in before:
+            edges = tuple(part for edge in pairs(self.groups.edges[group]) if edge[1] != number for part in edge)
+            left[group] = self.groups.use(edges) if edges else None
+        self.out.replace(sources, left)
+        self.into.replace(targets, left)
+        for group in before:
+            self.groups.release(group)
+
+    def _take_names(self, number: int, lineage: OutputLineage) -> None:
+        for node in self._named(lineage):
+            self.named.setdefault(node, set()).add(number)
+
+    def _named(self, lineage: OutputLineage) -> Iterator[int]:
+        for mention in lineage.mentions:
+            dataset = self._dataset_id(mention.dataset)
+            yield from (self._node(dataset, key) for key in mention.columns)
+        if lineage.attempt and lineage.output is not None:  # its edges only name columns
+            output = self._dataset_id(lineage.output)
+            for edge in lineage.edges:
+                yield self._node(self._dataset_id(edge.source), edge.column)
+                targets = (edge.target,) if edge.target is not None else lineage.columns
+                yield from (self._node(output, key) for key in targets)
+
+    def remove(self, number: int) -> None:
+        """Remove an edge set; an unknown number has no effect."""
+        if number in self.mentions:
+            self.mentioned[self.mentions.pop(number)].discard(number)
+        if number not in self.sets:
+            return
+        self.connect()
+        job_output, lineage = self.sets.pop(number)
+        self.fed_by_jobs.discard(number)
+        if lineage.attempt:
+            self.attempted.discard(number)
+            for place, datasets in self._places_of_attempt(lineage):
+                for dataset in datasets:
+                    place[dataset].discard(number)
+            for node in self._named(lineage):
+                self.named[node].discard(number)
+            del self.explained[number], self.accounted[number]
+            return
+        self.of_job[job_output.job].discard(number)
+        for kind in (self.veiled, self.read_only, self.feeding, self.unsourced, self.declared):
+            kind.discard(number)
+        del self.explained[number], self.accounted[number]
+        if lineage.output is not None:
+            output = self._dataset_id(lineage.output)
+            self.fed_by[output].discard(number)
+            self._disconnect(output, number, lineage)
+        for node in self._named(lineage):
+            self.named[node].discard(number)
+        for name in (*lineage.tables, *lineage.also_read):
+            self.feeds[self._dataset_id(name)].discard(number)
+
+    def _places_of_attempt(self, lineage: OutputLineage) -> Iterator[tuple[dict[int, set[int]], set[int]]]:
+        """Yield (index, datasets) for `attempts_on` and `attempts_at`."""
+        yield self.attempts_on, set(map(self._dataset_id, lineage.reads))
+        yield self.attempts_at, set() if lineage.output is None else {self._dataset_id(lineage.output)}
+
+    def _edges(self, number: int, output: int, lineage: OutputLineage) -> Iterator[tuple[int, int, int]]:
+        middle = None
+        for edge in lineage.edges:
+            source = self._node(self._dataset_id(edge.source), edge.column)
+            transformation = self._transformation_numbers.get(edge.transformation) or self._transformation_number(
+                edge.transformation
+            )
+            if edge.target is not None:
+                yield source, self._node(output, edge.target), transformation
+                continue
+            if middle is None:
+                middle = self._middle(number)
+                for key in lineage.columns:
+                    yield middle, self._node(output, key), 0
+            yield source, middle, transformation
+
+    def _dataset_id(self, name: Name) -> int:
+        found = self._dataset_ids.get(name)
+        if found is None:
+            found = self._dataset_ids[name] = len(self.names)
+            self.names.append(name)
+            self.generations.setdefault(name.plain, []).append(found)
+            self._nodes.append({})
+        return found
+
+    def _node(self, dataset: int, key: str) -> int:
+        nodes = self._nodes[dataset]
+        found = nodes.get(key)
+        if found is None:
+            found = nodes[key] = len(self.columns)
+            self._add(ColumnNode(dataset, key))
+            if "." in key:
+                self.nested.add(dataset)
+        return found
+
+    def _middle(self, number: int) -> int:
+        found = self._middles.get(number)
+        if found is None:
+            found = self._middles[number] = len(self.columns)
+            self._add(ColumnNode(-1 - number, None))
+        return found
+
+    def _add(self, column: ColumnNode) -> None:
+        self.columns.append(column)
+        self.dataset_of.append(column.dataset)
+        self.keys.append(column.key or "")
+
+    def _transformation_number(self, transformation: Transformation) -> int:
+        self._transformation_numbers[transformation] = len(self.transformations)
+        self.transformations.append(transformation)
+        return self._transformation_numbers[transformation]

@@ -1,0 +1,313 @@
+"""Rule 9: judge whether columns are used, unused, or unknown."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from headwater.lineage.edges.schema_columns import Columns, parents
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.traversal.column_graph import Graph
+
+Verdict = Literal["used", "unused", "unknown"]
+
+READ = "read by a job"
+DECLARED = "read as declared"
+NESTED_READ = "a column nested in it is read"
+COPIED = "a column that it is nested in is copied by a job"
+NESTED = "a column that it is nested in is read as a whole"
+OPAQUE = "a reader reports no column lineage"
+UNLISTED = "a reader's lineage names a dataset that it does not list and that may mean this one"
+UNACCOUNTED = "a reader does not say what feeds all its columns"
+NO_STEPS = "a reader reports no transformation, so that its filters and joins are not seen"
+ATTEMPT = "a run that did not complete reads this dataset (wait for its end, or run the job again)"
+NO_READER = "no reader of this dataset reports"
+REMOVED = "events before {} were removed"
+SHOWN = "a job read this dataset to show it, and does not say which columns"
+UNUSED = "every reader reports its columns, and none reads this one"
+
+
+class VerdictSubject(NamedTuple):
+    """The dataset whose columns are judged.
+
+    numbers: its generations in the graph, the newest first; empty if no job that counts mentions it.
+    newest: the number of the newest generation; None if no job that counts mentions that generation.
+    columns: its columns (rule 12.7).
+    consumers: column key (None for the whole dataset) → the consumers that the consumers file declares.
+    ever_read: some job has read the dataset and written another one, at any time.
+    locations: the dataset and the other locations of its names; if there are others, a reader must count and write
+    something else (rule 9.2).
+    strict: a batch job that reads the dataset and writes nothing makes its columns unknown (rule 9.4).
+    removed_before: the day before which events were removed before the index read them (rule 1.14).
+    """
+
+    numbers: Sequence[int]
+    newest: int | None
+    columns: Columns
+    consumers: Mapping[str | None, Collection[str]]
+    ever_read: bool
+    strict: bool = False
+    removed_before: str | None = None
+    locations: Collection[Name] = ()
+
+
+class ColumnVerdict(NamedTuple):
+    """The verdict about a column, with the readers that lead to it (`edge_sets` and `consumers`).
+
+    recreated: all users of the column read an older generation of the dataset.
+    shown: edge sets of batch jobs that read the dataset and write nothing.
+    earlier: only earlier executions use the column.
+    ever: all edge sets that have ever used the column.
+    readers: all edge sets that have ever read the dataset.
+    presumed: only jobs that are presumed retired use the column (rule 6.12).
+    """
+
+    key: str
+    verdict: Verdict
+    reason: str
+    edge_sets: tuple[int, ...]
+    consumers: tuple[str, ...]
+    recreated: bool = False
+    shown: tuple[int, ...] = ()
+    earlier: bool = False
+    ever: tuple[int, ...] = ()
+    readers: tuple[int, ...] = ()
+    presumed: bool = False
+
+
+def column_verdicts(graph: Graph, subject: VerdictSubject, counted: CountedEdges) -> list[ColumnVerdict]:
+    """Return the verdict for each column of a dataset, in the order of `subject.columns`."""
+    return _VerdictRules(graph, subject, counted.of_use()).verdicts()
+
+
+_IDENTITY = "IDENTITY"
+
+_Uses = dict[str, dict[int, bool]]
+"""By column, the edge sets in which it feeds another column, and whether it does so in the newest generation."""
+
+
+class _Spelling:
+    """Matches column names in edges with the judged columns, by the case and nesting rules of one generation."""
+
+    def __init__(self, columns: Columns, asked: Iterable[str]):
+        self._columns = columns
+        self._same: dict[str, list[str]] = {}
+        self._within: dict[str, list[str]] = {}
+        for key in asked:
+            own = columns.key(key)
+            self._same.setdefault(own, []).append(key)
+            for parent in parents(own, columns.top_level):
+                self._within.setdefault(parent, []).append(key)
+
+    def same(self, read: str) -> Sequence[str]:
+        """Return the judged columns that may be the column that is read."""
+        return self._same.get(self._columns.key(read), ())
+
+    def around(self, read: str) -> Sequence[str]:
+        """Return the judged columns that the column that is read is nested in."""
+        above = parents(self._columns.key(read), self._columns.top_level)
+        return [key for parent in above for key in self._same.get(parent, ())]
+
+    def within(self, read: str) -> Sequence[str]:
+        """Return the judged columns that are nested in the column that is read."""
+        return self._within.get(self._columns.key(read), ())
+
+
+class _VerdictRules:
+    def __init__(self, graph: Graph, subject: VerdictSubject, counted: CountedEdges):
+        self._graph = graph
+        self._subject = subject
+        self._counted = counted
+        self._uses: _Uses = {}
+        self._inside: _Uses = {}
+        self._copied: _Uses = {}
+        self._whole: _Uses = {}
+        self._ever: dict[str, set[int]] = {}
+        for dataset in subject.numbers:
+            self._read(dataset)
+        readers = [(number, dataset) for dataset in subject.numbers for number in self._readers(dataset)]
+        veiled = [each for each in readers if each[0] in graph.veiled]
+        hides = [each for each in veiled if graph.is_opaque(*each)]
+        self._opaque = _sets(each for each in hides if self._is_plainly_opaque(*each))
+        self._unlisted = _sets(each for each in hides if not self._is_plainly_opaque(*each))
+        self._open = _sets(each for each in veiled if graph.leaves_open(*each))
+        self._silent = _sets(each for each in readers if self._hides_steps(*each))
+        attempts = [
+            (number, dataset)
+            for dataset in subject.numbers
+            for number in counted.attempted.intersection(graph.attempts_reading(dataset))
+            if graph.may_use(number, dataset)
+        ]
+        uses = {(number, dataset) for number, dataset in attempts if self._may_hide(number, dataset)}
+        only_read = {number for number, _ in attempts} - {number for number, _ in uses}
+        self._attempts = _sets(uses)
+        shown = {number for number, dataset in readers if only_shows(graph, number, dataset)}
+        self._shown = tuple(sorted(shown | only_read))
+        self._reading = _sets(readers)
+        self._was_read = subject.ever_read and (len(subject.locations) < 2 or self._feeds_others(self._reading))
+        self._readers_ever = _sets((number, each) for each in subject.numbers for number in graph.readers(each))
+
+    def verdicts(self) -> list[ColumnVerdict]:
+        verdicts = ((key, self._verdict(key)) for key in self._subject.columns.by_key)
+        ever = self._ever
+        return [
+            each._replace(ever=tuple(sorted(ever.get(key, ()))), readers=self._readers_ever) for key, each in verdicts
+        ]
+
+    def _verdict(self, key: str) -> ColumnVerdict:
+        subject = self._subject
+        declared = tuple(sorted({*subject.consumers.get(key, ()), *subject.consumers.get(None, ())}))
+        uses, inside, copied = (found.get(key, {}) for found in (self._uses, self._inside, self._copied))
+        ways = (uses, inside, copied)
+        used = {number: any(way.get(number) for way in ways) for number in {*uses, *inside, *copied}}
+        if used or declared:
+            reason = READ if uses else NESTED_READ if inside else COPIED if copied else DECLARED
+            recreated = not declared and not any(used.values())
+            earlier = (
+                bool(self._counted.newest) and not declared and not any(map(self._counted.newest.__getitem__, used))
+            )
+            presumed = not declared and self._counted.presumed.issuperset(used)
+            return ColumnVerdict(
+                key, "used", reason, tuple(sorted(used)), declared, recreated, earlier=earlier, presumed=presumed
+            )
+        whole = tuple(sorted(self._whole.get(key, {})))
+        reasons = (
+            (NESTED, whole),
+            (OPAQUE, self._opaque),
+            (UNLISTED, self._unlisted),
+            (UNACCOUNTED, self._open),
+            (NO_STEPS, self._silent),
+            (ATTEMPT, self._attempts),
+        )
+        for why, numbers in reasons:
+            if numbers:
+                return ColumnVerdict(key, "unknown", why, numbers, ())
+        if subject.removed_before:
+            return ColumnVerdict(key, "unknown", REMOVED.format(subject.removed_before), (), ())
+        if not self._was_read:
+            return ColumnVerdict(key, "unknown", NO_READER, (), ())
+        if self._shown and subject.strict:
+            return ColumnVerdict(key, "unknown", SHOWN, self._shown, (), shown=self._shown)
+        return ColumnVerdict(key, "unused", UNUSED, self._reading, (), shown=self._shown)
+
+    def _read(self, dataset: int) -> None:
+        """Collect the edge sets in which columns of a generation feed others, by judged column."""
+        subject, newest = self._subject, dataset == self._subject.newest
+        spelt = dict.fromkeys((self._counted.nesting.columns_of(dataset), subject.columns))
+        spellings = [_Spelling(columns, subject.columns.by_key) for columns in spelt]
+        for node in self._graph.nodes_of(dataset):
+            edges = [edge for edge in self._graph.out.edges(node) if self._leads_away(edge[0], node)]
+            numbers = list(self._used_in(node, edges, newest=newest))
+            copies = [edge for edge in edges if self._is_copy(edge[1])]
+            copying = list(self._used_in(node, copies, newest=newest))
+            read = self._graph.columns[node].key or ""
+            for spelling in spellings if edges else ():
+                for key in {*spelling.same(read), *spelling.around(read)}:
+                    self._ever.setdefault(key, set()).update(number for _, _, number in edges)
+            for spelling in spellings if copies else ():
+                for key in spelling.within(read):
+                    self._ever.setdefault(key, set()).update(number for _, _, number in copies)
+            for spelling in spellings if numbers else ():
+                for found, keys in (
+                    (self._uses, spelling.same(read)),
+                    (self._inside, spelling.around(read)),
+                    (self._whole, spelling.within(read)),
+                ):
+                    _note(found, keys, numbers, newest=newest)
+                _note(self._copied, spelling.within(read), copying, newest=newest)
+
+    def _used_in(self, node: int, edges: Iterable[tuple[int, int, int]], *, newest: bool) -> Iterator[int]:
+        counted = self._counted
+        for far, _, number in edges:
+            counts = counted.live[number] if newest else counted.reading[number]
+            if counts and self._leads_on(far, node, anywhere=bool(counted.reading[number])):
+                yield number
+
+    def _is_copy(self, transformation: int) -> bool:
+        """Tell whether a transformation copies a column unchanged, with everything that is nested in it."""
+        found = self._graph.transformations[transformation]
+        return found.direct and found.subtype == _IDENTITY
+
+    def _leads_away(self, far: int, node: int) -> bool:
+        """Tell whether an edge leads to another column, directly or over the hub of dataset-wide edges."""
+        if self._graph.dataset_of[far] >= 0:
+            return far != node
+        return any(each != node for each, _, _ in self._graph.out.edges(far))
+
+    def _leads_on(self, far: int, node: int, *, anywhere: bool) -> bool:
+        """Tell whether an edge leads to another column of a dataset that exists or leads on to one that exists.
+
+        anywhere: columns of dropped datasets that lead no further count, too.
+        """
+        dataset_of = self._graph.dataset_of
+        if dataset_of[far] >= 0:
+            return anywhere or self._arrives(dataset_of[far])
+        onward = (each for each, _, _ in self._graph.out.edges(far))
+        return any(each != node and (anywhere or self._arrives(dataset_of[each])) for each in onward)
+
+    def _arrives(self, dataset: int) -> bool:
+        """Tell whether a dataset exists, or lineage leads from it to a dataset that exists."""
+        todo, seen = [dataset], {dataset}
+        while todo:
+            at = todo.pop()
+            if at not in self._counted.hidden:
+                return True
+            for number in self._graph.readers(at):
+                output = self._output(number)
+                if self._counted.says(number) and output is not None and output not in seen:
+                    seen.add(output)
+                    todo.append(output)
+        return False
+
+    def _output(self, number: int) -> int | None:
+        output = self._graph.sets[number][1].output
+        return None if output is None else self._graph.dataset(output)
+
+    def _readers(self, dataset: int) -> list[int]:
+        counted = self._counted
+        feeds = self._graph.readers(dataset)
+        newest = dataset == self._subject.newest
+        return [
+            each for each in feeds if counted.reading[each] or (newest and counted.says(each) and self._counts(each))
+        ]
+
+    def _counts(self, number: int) -> bool:
+        """Tell whether an edge set has no output, or one that exists or leads on to a dataset that exists."""
+        output = self._output(number)
+        return output is None or self._arrives(output)
+
+    def _feeds_others(self, readers: Iterable[int]) -> bool:
+        """Tell whether a reader writes a dataset that is no location of the judged names."""
+        outputs = (self._graph.sets[number][1].output for number in readers)
+        return any(output is not None and output.plain not in self._subject.locations for output in outputs)
+
+    def _is_plainly_opaque(self, number: int, dataset: int) -> bool:
+        """Tell whether a dataset is opaque for an edge set in any way other than by a doubtful name (rule 4.10)."""
+        name = self._graph.names[dataset]
+        return name in self._graph.sets[number][1].opaque or name in self._graph.through.get(number, ())
+
+    def _may_hide(self, number: int, dataset: int) -> bool:
+        """Tell whether an attempt lists an output, or reports that the dataset feeds a job."""
+        return self._graph.sets[number][1].output is not None or self._graph.feeds_a_job(number, dataset)
+
+    def _hides_steps(self, number: int, dataset: int) -> bool:
+        lineage, name = self._graph.sets[number][1], self._graph.names[dataset]
+        if lineage.shows or name in self._graph.explained_by_job.get(number, ()):
+            return False
+        return name in lineage.named or (name == lineage.output and name in lineage.also_read)
+
+
+def only_shows(graph: Graph, number: int, dataset: int) -> bool:
+    """Tell whether an edge set belongs to a batch job that reads a dataset and writes nothing (rule 9.4)."""
+    lineage, name = graph.sets[number][1], graph.names[dataset]
+    return lineage.output is None and name not in lineage.opaque and name not in graph.explained[number]
+
+
+def _note(found: _Uses, keys: Iterable[str], numbers: Iterable[int], *, newest: bool) -> None:
+    for key in keys:
+        for number in numbers:
+            known = found.setdefault(key, {})
+            known[number] = known.get(number, False) or newest
+
+
+def _sets(readers: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    return tuple(sorted({number for number, _ in readers}))

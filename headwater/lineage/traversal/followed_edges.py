@@ -1,0 +1,245 @@
+"""Choose the edges that walks follow: one of all edges between the same two columns, cached for each group of edges."""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
+from itertools import chain, compress
+from typing import NamedTuple
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.traversal.adjacency import NO_EDGES, EdgeGroup, pairs
+from headwater.lineage.traversal.column_graph import Graph
+
+MOST_BYTES = 48 << 20
+"""The approximate size of the cached edges of one snapshot at which the cache is cleared."""
+
+_NODE_BYTES = 240
+_EDGE_BYTES = 12
+_CHOICE_BYTES = 180
+_UNION = 1 << 31
+"""The smallest number of a group that exists only in an `EdgeStore`."""
+
+_NO_AGE = -(1 << 62)
+
+Edge = tuple[int, int]
+"""The numbers of the transformation and of the edge set."""
+
+FarEdge = tuple[int, int, int]
+"""The node at the other end, and the numbers of the transformation and of the edge set."""
+
+Rank = tuple[int, bool, bool, bool, Name, str, str]
+"""The sort key of edges between the same two columns; the smallest one is chosen.
+
+Newest executions come first, then the earlier execution that ended last. Among edges of the same age, jobs that are
+presumed retired come last. Then DIRECT comes before INDIRECT, and clear before masked; names break ties.
+"""
+
+
+class NodeEdges(NamedTuple):
+    """The edges at a node, as (far node, group) pairs like in `Adjacency`.
+
+    plain: edges between datasets without nested columns, one group for each far node.
+    special: all other edges: those of datasets that may have nested columns, and those to hubs of dataset-wide edges.
+    """
+
+    plain: "array[int]"
+    special: "array[int]" = NO_EDGES
+
+
+class EdgeStore:
+    """Cache of the edges at each node, divided into plain and special ones, for all views of one snapshot.
+
+    age: increases each time the cache is cleared.
+    """
+
+    def __init__(self, graph: Graph):
+        """graph: must not change any more, except for nodes of columns that questions name."""
+        self.graph = graph
+        self.age = 0
+        self._ways = (graph.into, graph.out)
+        self._kept: tuple[dict[int, NodeEdges], dict[int, NodeEdges]] = ({}, {})
+        self._united: dict[int, EdgeGroup] = {}
+        self._unions = 0
+        self._bytes = 0
+        self._nested = len(graph.nested)
+
+    def at(self, node: int, *, forward: bool) -> NodeEdges | None:
+        """Return the edges at a node, None without any.
+
+        If a question has named a nested column of a further dataset, the cache is cleared first.
+        """
+        if len(self.graph.nested) != self._nested:
+            self._nested = len(self.graph.nested)
+            self._forget()
+        kept = self._kept[forward]
+        found = kept.get(node)
+        if found is None:
+            edges = self._ways[forward].get(node)
+            if not edges:
+                return None
+            self.weigh(_NODE_BYTES)
+            found = kept[node] = self._divided(node, edges)
+        return found
+
+    def group(self, number: int) -> EdgeGroup:
+        """Return the edges of a group, also of one that `at` created."""
+        return self.graph.groups.edges[number] if number < _UNION else self._united[number]
+
+    def weigh(self, size_bytes: int) -> None:
+        """Count bytes that are cached for a snapshot. Above the limit, the next walk clears the cache."""
+        self._bytes += size_bytes
+
+    def begin(self) -> int:
+        """Clear the cache if it is too large, and return its age. Each walk calls this first."""
+        if self._bytes > MOST_BYTES:
+            self._forget()
+        return self.age
+
+    def _divided(self, node: int, edges: "array[int]") -> NodeEdges:
+        dataset_of, nested = self.graph.dataset_of, self.graph.nested
+        if dataset_of[node] in nested:
+            return NodeEdges(NO_EDGES, edges)
+        fars = edges[::2]
+        datasets = set(map(dataset_of.__getitem__, fars))
+        special = {each for each in datasets if each < 0 or each in nested} if nested or min(datasets) < 0 else ()
+        if not special and len(set(fars)) == len(fars):
+            return NodeEdges(edges)
+        plain: dict[int, list[int]] = {}
+        others = array("I")
+        for far, group in pairs(edges):
+            if dataset_of[far] in special:
+                others.append(far)
+                others.append(group)
+            else:
+                plain.setdefault(far, []).append(group)
+        united = ((far, groups[0] if len(groups) == 1 else self._unite(groups)) for far, groups in plain.items())
+        return NodeEdges(array("I", chain.from_iterable(united)), others)
+
+    def _unite(self, groups: Iterable[int]) -> int:
+        """Return the number of a new group with the edges of several jobs between the same two nodes."""
+        found = _UNION + self._unions
+        self._unions += 1
+        edges = self._united[found] = tuple(chain.from_iterable(map(self.group, groups)))
+        self.weigh(_NODE_BYTES + _EDGE_BYTES * len(edges))
+        return found
+
+    def _forget(self) -> None:
+        self.age += 1
+        self._bytes = 0
+        self._united.clear()
+        for kept in self._kept:
+            kept.clear()
+
+
+class EdgeOrder(NamedTuple):
+    """The order by which one of several edges is chosen; newest, last_us, presumed: as in `CountedEdges`."""
+
+    graph: Graph
+    newest: bytes
+    last_us: Sequence[int]
+    presumed: Set[int] = frozenset()
+
+    def rank(self, transformation: int, number: int) -> Rank:
+        """Return the sort key of an edge; the edge with the smallest key is chosen."""
+        what = self.graph.transformations[transformation]
+        job = self.graph.sets[number][0].job
+        is_presumed = number in self.presumed
+        return (
+            self._age(number), is_presumed, not what.direct, what.masked, job, what.subtype or "",
+            what.description or "",
+        )  # fmt: skip
+
+    def first(self, edges: Sequence[Edge]) -> Edge:
+        """Return the edge to follow. In most cases its age decides, which is cheaper than the whole rank."""
+        newest = self.newest
+        candidates = [edge for edge in edges if edge[1] >= len(newest) or newest[edge[1]]]
+        if not candidates:
+            last_us = max(self.last_us[number] for _, number in edges)
+            candidates = [edge for edge in edges if self.last_us[edge[1]] == last_us]
+        return candidates[0] if len(candidates) == 1 else min(candidates, key=self._whole_rank)
+
+    def _whole_rank(self, edge: Edge) -> tuple[Rank, int, int]:
+        return self.rank(*edge), *edge
+
+    def _age(self, number: int) -> int:
+        """Return the smallest value for a newest execution; of earlier ones, the last to end has the smallest value."""
+        if number >= len(self.newest) or self.newest[number]:
+            return _NO_AGE
+        return -self.last_us[number]
+
+
+class Choices(dict[int, Edge | tuple[()]]):
+    """The edge to follow of each group: the first by rank of those that count, or () if none counts.
+
+    A group is found at many nodes, so the choice is cached.
+    """
+
+    def __init__(self, store: EdgeStore, order: EdgeOrder, counts: bytearray, allowed: bytes):
+        """Start without choices.
+
+        counts: 1 for each edge set that counts; allowed: 1 for each transformation that the walk may follow.
+        """
+        self._store, self._order, self._counts, self._allowed = store, order, counts, allowed
+
+    def __missing__(self, group: int) -> Edge | tuple[()]:
+        """Choose the edge to follow in a group."""
+        found = self[group] = self._newest(self._store.group(group)) or self._first(group)
+        self._store.weigh(_CHOICE_BYTES)
+        return found
+
+    def _newest(self, edges: EdgeGroup) -> Edge | None:
+        """Return the edge of the only newest execution in a group, which ranks first; None if this does not decide."""
+        numbers, newest = edges[1::2], self._order.newest
+        if not newest:
+            return None
+        found = list(compress(numbers, map(newest.__getitem__, numbers)))
+        if len(found) != 1 or not self._counts[found[0]]:
+            return None
+        transformation = edges[2 * numbers.index(found[0])]
+        return (transformation, found[0]) if self._allowed[transformation] else None
+
+    def _first(self, group: int) -> Edge | tuple[()]:
+        every = self.counted(group)
+        return every[0] if len(every) == 1 else self._order.first(every) if every else ()
+
+    def counted(self, group: int) -> list[Edge]:
+        """Return the edges of a group that count."""
+        counts, allowed = self._counts, self._allowed
+        return [edge for edge in pairs(self._store.group(group)) if counts[edge[1]] and allowed[edge[0]]]
+
+
+class FollowedEdges:
+    """The edges that walks in one direction follow: edges of edge sets that count, with allowed transformations."""
+
+    def __init__(self, store: EdgeStore, order: EdgeOrder, choices: Choices, *, forward: bool):
+        """Share the caches of `store` and `choices`. The attribute `at` returns the edges at a node, else None."""
+        self.age = store.age
+        self.choices = choices
+        self.at: Callable[[int], NodeEdges | None] = partial(store.at, forward=forward)
+        self._store, self._order = store, order
+        self._special: dict[int, tuple[NodeEdges, Sequence[FarEdge]]] = {}
+
+    def special(self, node: int, edges: NodeEdges) -> Sequence[FarEdge]:
+        """Return the special edges at a node that count, in the order of rank."""
+        kept = self._special.get(node)
+        if kept is not None and kept[0] is edges:
+            return kept[1]
+        every = [(far, *edge) for far, group in pairs(edges.special) for edge in self.choices.counted(group)]
+        every.sort(key=lambda edge: self._order.rank(edge[1], edge[2]))
+        self._special[node] = edges, every
+        self._store.weigh(_NODE_BYTES + 10 * _EDGE_BYTES * len(every))
+        return every
+
+    def sources(self, node: int) -> Iterator[int]:
+        """Yield the columns at the other ends of the edges at a node, also over the hub of dataset-wide edges."""
+        edges, choices, dataset_of = self.at(node), self.choices, self._store.graph.dataset_of
+        if edges is None:
+            return
+        for far, group in pairs(edges.plain):
+            if choices[group]:
+                yield far
+        for far, _, _ in self.special(node, edges) if edges.special else ():
+            if dataset_of[far] < 0:
+                yield from self.sources(far)
+            else:
+                yield far

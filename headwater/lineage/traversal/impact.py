@@ -1,0 +1,175 @@
+"""Rule 7: impact and upstream.
+
+A breadth-first search follows every edge. Further searches without masks, earlier executions or jobs presumed retired
+find the results that depend on them.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Literal, NamedTuple
+
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.traversal.column_graph import Graph
+from headwater.lineage.traversal.followed_edges import FollowedEdges
+from headwater.lineage.traversal.frontier import Hit, Wave
+
+Mode = Literal["value", "any"]
+
+
+class Walked(NamedTuple):
+    """The result of a walk.
+
+    hits: in order of (distance, namespace, dataset, column).
+    ways: all hits by node, those in dropped datasets included. `wave.chosen` selects the edges of hits.
+    truncated: there are more hits than the limit.
+    """
+
+    hits: list[Hit]
+    ways: dict[int, Hit]
+    truncated: bool
+    wave: Wave
+
+
+def walk(
+    graph: Graph, starts: Collection[int], counted: CountedEdges, *, forward: bool, mode: Mode, depth: int, limit: int
+) -> Walked:
+    """Return the columns that edges reach from `starts`, without the starts themselves.
+
+    forward: impact, else upstream; depth: the largest distance in edges; limit: the largest number of hits.
+    """
+
+    def wave(*, masked: bool, readers: bool, by: CountedEdges = counted) -> Wave:
+        return Wave(
+            graph,
+            starts,
+            by,
+            forward=forward,
+            allowed=allowed_transformations(graph, mode, masked=masked),
+            readers=readers,
+        )
+
+    every = wave(masked=True, readers=forward)
+    hits: list[Hit] = []
+    ways: dict[int, Hit] = {}
+    while every.front and every.distance < depth and len(hits) <= limit:
+        found = every.advance(None if counted.hidden else limit + 1 - len(hits))
+        ways.update((hit.node, hit) for hit in found)
+        hits += _shown(graph, found, counted)
+    truncated = len(hits) > limit or _goes_on(graph, every, counted)
+    is_whole = every.is_simple and len(every.reached) == len(ways) + len(every.starts)
+
+    def take_out(doubtful: set[int], *, masked: bool, by: CountedEdges = counted) -> None:
+        if doubtful and is_whole:
+            back = by.followed(allowed_transformations(graph, mode, masked=masked), forward=not forward)
+            _take_out_of_whole(doubtful, every.reached, back)
+        else:
+            _take_out(doubtful, lambda: wave(masked=masked, readers=forward, by=by))
+
+    masked = _over_a_mask(graph, ways.values())
+    take_out(masked, masked=False)  # another path, perhaps a longer one, may not mask
+    again = set(ways) if every.reread else set()
+    _take_out(again, lambda: wave(masked=True, readers=False))
+    earlier = _over_earlier(ways.values(), counted)
+    take_out(earlier, masked=True, by=counted.without_earlier())
+    presumed = _over_presumed(ways.values(), counted)
+    take_out(presumed, masked=True, by=counted.without_presumed)
+    kept = list(every.chosen(hits[:limit]))
+    marked = masked | again | earlier | presumed
+    if marked:
+        kept = [
+            hit._replace(
+                masked=hit.node in masked,
+                recreated=hit.node in again,
+                earlier=hit.node in earlier,
+                presumed=hit.node in presumed,
+            )
+            if hit.node in marked
+            else hit
+            for hit in kept
+        ]
+    return Walked(kept, ways, truncated, every)
+
+
+def _shown(graph: Graph, hits: Iterable[Hit], counted: CountedEdges) -> Iterable[Hit]:
+    return (hit for hit in hits if graph.dataset_of[hit.node] not in counted.hidden) if counted.hidden else hits
+
+
+def _goes_on(graph: Graph, wave: Wave, counted: CountedEdges) -> bool:
+    """Tell whether a truncated walk would reach further columns of datasets that are not dropped."""
+    while wave.front:
+        if any(_shown(graph, wave.advance(None if counted.hidden else 1), counted)):
+            return True
+    return False
+
+
+def _over_a_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
+    """Return the nodes that were reached over an edge that masks; hits: in order of distance."""
+    masks = [transformation.masked for transformation in graph.transformations]
+    found: set[int] = set()
+    if any(masks):
+        for hit in hits:
+            if masks[hit.transformation] or hit.parent in found:
+                found.add(hit.node)
+    return found
+
+
+def _over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
+    """Return the nodes that were reached over an edge of an earlier execution; hits: in order of distance."""
+    found: set[int] = set()
+    if counted.newest:
+        for hit in hits:
+            if not counted.newest[hit.edge_set] or hit.parent in found:
+                found.add(hit.node)
+    return found
+
+
+def _over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
+    """Return the nodes that were reached over an edge of a job presumed retired; hits: in order of distance."""
+    found: set[int] = set()
+    if counted.presumed:
+        for hit in hits:
+            if hit.edge_set in counted.presumed or hit.parent in found:
+                found.add(hit.node)
+    return found
+
+
+def _take_out(nodes: set[int], begin: Callable[[], Wave]) -> None:
+    """Remove the nodes that another walk reaches."""
+    if nodes:
+        wave = begin()
+        while nodes and wave.front:
+            nodes.difference_update(wave.spread())
+
+
+def _take_out_of_whole(nodes: set[int], reached: Collection[int], back: FollowedEdges) -> None:
+    """Remove the nodes that a walk over fewer edges reaches as well. This is cheaper than that walk.
+
+    Such a node has an edge of `back` to a reached node that is not among `nodes`, directly or over removed nodes.
+    reached: all nodes that the walk over all edges reached, the starts included.
+    back: the fewer edges, against the direction of the walk.
+    """
+    taken: list[int] = []
+    behind: dict[int, list[int]] = {}
+    for node in nodes:
+        for source in back.sources(node):
+            if source in nodes:
+                behind.setdefault(source, []).append(node)
+            elif source in reached:
+                taken.append(node)
+                break
+    while taken:
+        node = taken.pop()
+        if node in nodes:
+            nodes.discard(node)
+            taken += behind.get(node, ())
+
+
+def allowed_transformations(graph: Graph, mode: Mode, *, masked: bool) -> bytes:
+    """Return a byte for each transformation number: 1 if a walk may follow its edges.
+
+    mode: `value` follows DIRECT edges, `any` follows all edges; masked: follow edges that mask.
+    """
+    passes = bytes(
+        (mode == "any" or transformation.direct) and (masked or not transformation.masked)
+        for transformation in graph.transformations
+    )
+    return b"\1" + passes[1:]

@@ -1,0 +1,352 @@
+"""Rule 8: find the columns in which tagged values are exposed, unknown or masked, in this order of priority."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.traversal.column_graph import Graph
+from headwater.lineage.traversal.exposed_until import Writes, clear_rows
+from headwater.lineage.traversal.frontier import Hit, Wave
+from headwater.lineage.traversal.impact import allowed_transformations
+
+Place = tuple[int, str | None]
+"""The dataset and key of a column; key None stands for a dataset without known columns."""
+
+Exposure = Literal["exposed", "once_exposed", "masked", "unknown"]
+
+
+class Surfaced(NamedTuple):
+    """A column of the masking surface; key None stands for a dataset without known columns.
+
+    hit: the edge by which it was reached, None without one.
+    opaque: the edge set that leaves open how the column was written.
+    tagged: the column has the tag itself (`tagged_columns`).
+    earlier: only earlier writes lead to it.
+    """
+
+    dataset: int
+    key: str | None
+    exposure: Exposure
+    hit: Hit | None
+    opaque: int | None
+    tagged: bool = False
+    earlier: bool = False
+
+
+class MaskingSurface(NamedTuple):
+    """The result of rule 8.
+
+    columns: the reached columns, without the tagged ones and those of dropped datasets.
+    ways: all hits by node, those in dropped datasets included.
+    clear: the nodes with readable values, the tagged ones included.
+    until: the times (microseconds) when clear values were last written into columns that newest executions do not
+    expose, if these rows still exist.
+    """
+
+    columns: list[Surfaced]
+    ways: dict[int, Hit]
+    clear: set[int]
+    until: Mapping[Place, int] = {}
+
+
+def surface_with_rows(
+    graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges, writes: Writes
+) -> MaskingSurface:
+    """Return the surface of current and newest executions, and the columns that only earlier writes reach (rule 8.4).
+
+    A column keeps the state from current and newest executions. Without earlier executions in `counted`, no earlier
+    write counts.
+    """
+    now = surface(graph, tagged, whole, counted)
+    rows = {node: clear for node, clear in clear_rows(graph, now.clear, writes).items() if clear.are_there}
+    for node, clear in list(rows.items()):
+        for part in counted.nesting.within(node).values():
+            if part not in now.clear:
+                rows.setdefault(part, clear._replace(hit=clear.hit._replace(node=part)))
+    until: dict[Place, int] = {graph.columns[node]: clear.wrote_us for node, clear in rows.items()}
+    ways = {node: clear.hit for node, clear in rows.items()} | now.ways
+    if not counted.has_earlier:
+        return now._replace(until=until)
+    known = {(each.dataset, each.key) for each in now.columns}
+    with_rows = counted.of_rows()
+    wide = surface(graph, {*tagged, *rows}, whole, with_rows) if rows or with_rows.differs_from(counted) else now
+    found = [_of_node(graph, clear.hit, "once_exposed") for clear in rows.values()]
+    for each in wide.columns:
+        if each.exposure == "exposed" and each.hit is not None:
+            until.setdefault((each.dataset, each.key), writes.seen(each.hit.edge_set)[1])
+        found.append(each._replace(exposure="once_exposed") if each.exposure == "exposed" else each)
+    more = [
+        each._replace(earlier=True)
+        for each in found
+        if (each.dataset, each.key) not in known and each.dataset not in counted.hidden
+    ]
+    return MaskingSurface([*_doubted(now, wide, until), *more], wide.ways | ways, now.clear, until)
+
+
+def _doubted(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place, int]) -> Iterator[Surfaced]:
+    """Yield the columns that newest executions reach; masked ones are unknown if earlier writes make them unknown.
+
+    until: the columns with clear rows, which stay masked.
+    """
+    unknown = {(each.dataset, each.key): each for each in wide.columns if each.exposure == "unknown"}
+    for each in now.columns:
+        place = each.dataset, each.key
+        is_doubted = each.exposure == "masked" and place in unknown and place not in until
+        yield unknown[place]._replace(earlier=True) if is_doubted else each
+
+
+def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges) -> MaskingSurface:
+    """Return every column that values of the tagged columns reach or may reach (rules 8.1 to 8.3).
+
+    tagged: the nodes of tagged columns; whole: datasets with the tag and without known columns.
+    """
+    sources = counted.moved_on(counted.nesting.whole(set(tagged)), forward=True)
+    clearly = Wave(
+        graph,
+        sources,
+        counted,
+        forward=True,
+        allowed=allowed_transformations(graph, "value", masked=False),
+        perhaps=False,
+    )
+    exposed = _all(clearly)
+    allowed = allowed_transformations(graph, "value", masked=True)
+    if clearly.unsettled or allowed != allowed_transformations(graph, "value", masked=False):
+        over_masks = Wave(graph, sources, counted, forward=True, allowed=allowed)
+        direct = _all(over_masks)
+    else:
+        over_masks, direct = clearly, exposed  # no edge masks, so a second walk would find the same
+    unknown = _Unknown(graph, counted, {*exposed, *sources}, frozenset(whole))
+    unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
+    found = unknown.spread(direct, {*exposed, *sources}, unsettled)
+    columns = [_of_node(graph, hit, "exposed") for hit in clearly.chosen(exposed.values())]
+    columns += found.values()
+    columns += (
+        _of_node(graph, hit, "masked")
+        for hit in over_masks.chosen([hit for node, hit in direct.items() if node not in exposed])
+        if graph.columns[hit.node] not in found
+    )
+    shown = [each for each in columns if each.dataset not in counted.hidden]
+    return MaskingSurface(shown, direct | exposed, {*exposed, *sources})
+
+
+def _all(wave: Wave) -> dict[int, Hit]:
+    found: dict[int, Hit] = {}
+    while wave.front:
+        found.update((hit.node, hit) for hit in wave.advance())
+    return found
+
+
+def _of_node(graph: Graph, hit: Hit, exposure: Exposure) -> Surfaced:
+    dataset, key = graph.columns[hit.node]
+    return Surfaced(dataset, key, exposure, hit, None)
+
+
+class _Unknown:
+    """Finds the unknown columns (rule 8.2) and follows them.
+
+    known: exposed and tagged nodes, which do not become unknown; whole: tagged datasets without known columns.
+    """
+
+    def __init__(self, graph: Graph, counted: CountedEdges, known: set[int], whole: frozenset[int]):
+        self._graph = graph
+        self._counted = counted
+        self._known = known
+        self._whole = whole
+        self._found: dict[Place, Surfaced] = {}
+        self._behind_of: set[int] = set()
+        self._onward_from: dict[int, set[int]] = {}
+        self._done: set[Place] = set()
+
+    def spread(
+        self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit]
+    ) -> dict[Place, Surfaced]:
+        """Return the unknown columns.
+
+        reached: nodes that DIRECT edges reach, over masks or not.
+        clear: exposed and tagged nodes.
+        unsettled: hits that only may be exposed (rule 12).
+        """
+        dataset_of = self._graph.dataset_of
+        for hit in unsettled:
+            self._reach(hit)
+        for dataset in {dataset_of[node] for node in reached}:
+            self._add(dataset, self._unmentioned(dataset), None)
+        for dataset in {*self._whole, *(dataset_of[node] for node in clear)}:
+            self._behind(dataset)
+        if self._whole or reached or clear:
+            self._take_unfollowed()
+        while len(self._done) < len(self._found):
+            for column in [column for column in self._found if column not in self._done]:
+                self._done.add(column)
+                self._onward(*column)
+        return self._found
+
+    def _unmentioned(self, dataset: int) -> tuple[str, ...]:
+        known = self._counted.unmentioned
+        if dataset not in known:
+            known[dataset] = tuple(self._find_unmentioned(dataset))
+        return known[dataset]
+
+    def _find_unmentioned(self, dataset: int) -> Iterator[str]:
+        """Yield the columns of a dataset that no current writer accounts for.
+
+        A writer also accounts for a column by a struct around it or a column in it.
+        """
+        graph, key_of = self._graph, self._counted.nesting.columns_of(dataset).key
+        named: set[str | None] = set()
+        for each in (dataset, *self._counted.lifetimes.moved_on(dataset, forward=False)):
+            for number in graph.fed_by.get(each, ()):
+                if self._counted.live[number]:
+                    lineage = graph.sets[number][1]
+                    sure = (edge for edge in lineage.edges if edge.source not in lineage.doubtful)
+                    told = {*lineage.bare, *(edge.target for edge in sure)}.difference(lineage.unaccounted)
+                    named.update(told if each == dataset else [key and key_of(key) for key in told])
+        above = self._counted.nesting.above
+        around = {parent for key in named if key for parent in above(dataset, key)}
+        return (
+            key
+            for key in self._columns(dataset)
+            if key not in named and key not in around and named.isdisjoint(above(dataset, key))
+        )
+
+    def _behind(self, dataset: int) -> None:
+        """Add the columns that runs may have written from any column of a dataset (rule 8.2 a to d and f)."""
+        if dataset in self._behind_of:
+            return
+        self._behind_of.add(dataset)
+        graph = self._graph
+        for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
+            self._behind(onward)
+        for number in graph.veiled.intersection(graph.readers(dataset)):
+            _, lineage = graph.sets[number]
+            output = graph.dataset(lineage.output) if lineage.output is not None else None
+            if output is None or not self._counted.says(number):
+                continue
+            if graph.is_opaquely_written(number, dataset):
+                self._add_all(output, number)
+                continue
+            if lineage.carries and graph.is_opaque(number, dataset):
+                self._add(output, self._unmentioned(output), number)
+            if graph.may_fill(number, dataset):
+                self._add_unaccounted(output, lineage, number)
+            self._add(output, graph.may_mean(number, dataset), number)
+        for number in sorted(self._counted.attempted.intersection(graph.attempts_reading(dataset))):
+            written = graph.sets[number][1].output
+            if written is not None and graph.may_have_written(number, dataset):
+                self._add_attempted(graph.dataset(written) or 0, number)
+
+    def _take_unfollowed(self) -> None:
+        """Add the columns that a job feeds if no event reports a dataset that the job reads (rule 8.2 g)."""
+        graph = self._graph
+        for number in sorted(graph.unfollowed):
+            _, lineage = graph.sets[number]
+            output = graph.dataset(lineage.output) if lineage.output is not None else None
+            counts = number in self._counted.attempted if lineage.attempt else self._counted.says(number)
+            if output is None or not counts:
+                continue
+            if lineage.attempt:
+                self._add_attempted(output, number)
+                continue
+            if not lineage.carries:
+                self._add_all(output, number)
+                continue
+            self._add(output, self._unmentioned(output), number)
+            if graph.may_be_of_anything(number):
+                self._add_unaccounted(output, lineage, number)
+
+    def _add_all(self, output: int, number: int) -> None:
+        """Add all columns of an output that is opaquely written, or None if no column is known."""
+        self._add(output, self._columns(output) or (None,), number)
+        self._go_on_from(output, self._graph.nodes_of(output))
+
+    def _add_attempted(self, output: int, number: int) -> None:
+        """Add all columns of the output of a run that did not complete, and those that its lineage names."""
+        self._add_all(output, number)
+        if self._columns(output):
+            lineage = self._graph.sets[number][1]
+            targets = (edge.target for edge in lineage.edges if edge.target is not None)
+            mentioned = (key for each in lineage.mentions if each.dataset == lineage.output for key in each.columns)
+            named = {*targets, *mentioned, *lineage.bare, *lineage.unaccounted}
+            self._add(output, sorted(named - {ALL_COLUMNS}), number)
+
+    def _columns(self, dataset: int) -> Sequence[str]:
+        """Return the columns of a dataset, or none if no event lists any.
+
+        They include columns of the locations where its rows may have been before (rule 12.9). If the dataset has a base
+        list, these are only columns that newer lineage names there.
+        """
+        columns = self._counted.nesting.columns_of(dataset)
+        if not columns.by_key:
+            return ()
+        own = self._own_columns(dataset)
+        before = self._counted.lifetimes.moved_on(dataset, forward=False)
+        if not before:
+            return own
+        base_us, named_since = self._counted.base_us(dataset), self._counted.named_since
+        there = (self._own_columns(each) if base_us is None else named_since(each, base_us) for each in before)
+        moved = (columns.key(key) for keys in there for key in keys)
+        return tuple(dict.fromkeys((*own, *moved)))
+
+    def _own_columns(self, dataset: int) -> Sequence[str]:
+        return (*self._counted.nesting.columns_of(dataset).by_key, *self._counted.unlisted(dataset))
+
+    def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
+        """Add the columns that a run does not account for; if no list is known, None stands for them."""
+        if lineage.unaccounted != (ALL_COLUMNS,):
+            self._add(output, lineage.unaccounted, number)
+            return
+        self._add(output, (None,), number)
+        named = {*lineage.bare, *(edge.target for edge in lineage.edges if edge.target is not None)}
+        keys = self._graph.keys
+        self._go_on_from(output, [n for n in self._graph.nodes_of(output) if not is_related(keys[n], named)])
+
+    def _go_on_from(self, dataset: int, nodes: Collection[int]) -> None:
+        """Follow the edges from these nodes, too, when the walk continues from a dataset without known columns."""
+        known = self._onward_from.setdefault(dataset, set())
+        if not known.issuperset(nodes):
+            known.update(nodes)
+            self._done.discard((dataset, None))
+
+    def _add(self, dataset: int, keys: Iterable[str | None], number: int | None) -> None:
+        for key in keys:
+            if key is None and dataset in self._whole:
+                continue
+            node = None if key is None else self._graph.node(dataset, key)
+            if node not in self._known and (dataset, key) not in self._found:
+                self._found[dataset, key] = Surfaced(dataset, key, "unknown", None, number)
+                self._add_moved(dataset, key, number)
+
+    def _add_moved(self, dataset: int, key: str | None, number: int | None) -> None:
+        """Add the column with the same name at the locations to which the name of the dataset moved (rule 10.11)."""
+        nesting = self._counted.nesting
+        for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
+            if key is None:
+                self._add(onward, self._columns(onward) or (None,), number)
+                self._go_on_from(onward, self._graph.nodes_of(onward))
+            else:
+                same = nesting.moved(self._graph.node_for(dataset, key), onward)
+                self._add(onward, [self._graph.keys[each.node] for each in same], number)
+
+    def _reach(self, hit: Hit) -> None:
+        place = self._graph.columns[hit.node]
+        if hit.node not in self._known and place not in self._found:
+            self._found[place] = Surfaced(*place, "unknown", hit, None)
+
+    def _onward(self, dataset: int, key: str | None) -> None:
+        self._behind(dataset)
+        self._add(dataset, self._unmentioned(dataset), None)
+        graph = self._graph
+        starts = list(self._onward_from.get(dataset, ())) if key is None else [graph.node_for(dataset, key)]
+        wave = Wave(
+            graph,
+            starts,
+            self._counted,
+            forward=True,
+            allowed=allowed_transformations(graph, "value", masked=False),
+            returns=True,  # one of the columns that None stands for may lead to another
+        )
+        for hit in wave.advance():
+            self._reach(hit)

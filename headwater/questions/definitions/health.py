@@ -1,0 +1,52 @@
+"""Questions about the health and the readers of datasets and jobs."""
+
+import time
+
+from headwater.common.errors import WrongQuestion
+from headwater.index.reading.dataset_readers import DatasetReaders
+from headwater.questions import parameters as p
+from headwater.questions.answer_types import health as health_answers
+from headwater.questions.answer_types import runs as run_detail_answers
+from headwater.questions.declaring import question
+from headwater.questions.definitions.sources import NOW, QuestionSources
+from headwater.questions.health_lists import health_of_job, health_of_shown, unhealthy, whole_health_of_dataset
+from headwater.questions.readers import DAYS, usage
+from headwater.questions.subjects import Subject, find_dataset
+
+
+@question("health", reads_lake=True)
+def health(
+    sources: QuestionSources, *, namespace: p.OfEither = None, dataset: p.AnyDataset = None, job: p.AnyJob = None,
+    status: p.HealthStatus = None, limit: p.Limit = 1_000,
+) -> health_answers.HealthAnswer:  # fmt: skip
+    """Show the health of a dataset or a job, or list everything that failed, is late by its own rhythm, or is stale."""
+    if dataset and job:
+        raise WrongQuestion("Both dataset= and job= are set. Set only one of them.")
+    now_us = time.time_ns() // 1000
+    if not dataset and not job:
+        return unhealthy(sources.open_views, now_us, status, limit, sources.bronze)
+    if dataset:
+        return whole_health_of_dataset(sources.open_views, Subject(namespace, dataset), now_us, limit, sources.bronze)
+    with sources.open_views.catalog(NOW) as (view, live):
+        return health_of_job(view, live, (namespace, job or ""), now_us, limit)
+
+
+@question("health/shown", called=None)
+def health_shown(sources: QuestionSources, *, of: p.Drawn = ()) -> health_answers.HealthOfShown:
+    """Return the health of the datasets and jobs in a graph."""
+    with sources.open_views.catalog(NOW) as (view, live):
+        return health_of_shown(view, live, of, time.time_ns() // 1000)
+
+
+@question("readers")
+def readers(
+    sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
+    to: p.To = None, limit: p.Limit = 100,
+) -> run_detail_answers.Readers:  # fmt: skip
+    """Show who reads a dataset: runs by day and by week, jobs, and users if runs name them."""
+    until_us = time.time_ns() // 1000 if to is None else to
+    since_us = until_us - DAYS * 86_400_000_000 if since is None else since
+    asked = Subject(namespace, dataset)
+    with sources.open_views.catalog(NOW) as (view, live):
+        found = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
+        return usage(DatasetReaders(live, found), found, since_us, until_us, limit=limit)

@@ -1,0 +1,154 @@
+"""Read `sinks.yml`. Errors contain the file, the line and the sink, and suggest a fix."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import yaml
+from pydantic import ValidationError
+
+from headwater.common.errors import HeadwaterError, Retry, WrongSetting
+from headwater.common.yaml_values import construct_value
+from headwater.lineage.rules.rule_text import Entry, read_whole
+from headwater.sinks.interface.options import Options, Sink
+from headwater.sinks.interface.target_registry import TARGETS
+
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+class SinksRead(NamedTuple):
+    """The sinks of a file by name, and a message for each sink whose type is broken in the package that adds it."""
+
+    sinks: Mapping[str, Sink]
+    broken: Mapping[str, str]
+
+
+def read_sinks(text: str, file: str) -> SinksRead:
+    """Read the sinks of a file; raises WrongSetting. A type that is broken in its package affects only its sinks."""
+    whole = read_whole(text, file, ("sinks",))
+    named = whole.part("sinks", None) if whole else None
+    sinks: dict[str, Sink] = {}
+    broken: dict[str, str] = {}
+    if named is None:
+        return SinksRead(sinks, broken)
+    for name, node in named.values.items():
+        if not name or len(name) > 60 or not _NAME.issuperset(name):
+            raise named.error(f"{name[:60]!r} is not a valid sink name", "use lower-case letters, digits, `-` and `_`")
+        entry = named.part(name, None)
+        assert entry  # noqa: S101 - its key was just seen
+        kind = entry.text("type")
+        try:
+            known = TARGETS.get(kind)
+        except WrongSetting as error:
+            line = entry.values["type"].start_mark.line + 1
+            broken[name] = f"{file}, line {line}, {entry.rule}: this sink does not run. {error}"
+            continue
+        if known is None:
+            types = f"known types: {', '.join(TARGETS.names())}; another type needs its Python package"
+            raise entry.error(f"unknown type {kind[:60]!r}", types, entry.values["type"])
+        sinks[name] = _sink(name, entry, node, known.OPTIONS)
+    return SinksRead(sinks, broken)
+
+
+def _sink(name: str, entry: Entry, node: yaml.Node, options: type[Options]) -> Sink:
+    try:
+        return Sink(name, options.model_validate(construct_value(node)))
+    except yaml.MarkedYAMLError as error:
+        raise entry.error(f"invalid YAML: {error.problem}", "correct it", error.problem_mark) from error
+    except ValidationError as error:
+        raise _setting_error(entry, node, options, error) from error
+
+
+def _setting_error(entry: Entry, node: yaml.Node, options: type[Options], error: ValidationError) -> WrongSetting:
+    found = error.errors(include_input=False, include_url=False)
+    first = min(found, key=lambda each: each["type"] != "extra_forbidden")  # a misspelt key is also reported as missing
+    where = [str(part) for part in first["loc"]]
+    if first["type"] == "missing":
+        return entry.error(f"{'.'.join(where)} is missing", f"add `{where[-1]}: …`", _node_at(node, where[:-1]))
+    if first["type"] == "extra_forbidden":
+        names = ", ".join(option.alias or name for name, option in options.model_fields.items())
+        known = names if len(where) == 1 else "see sinks.md"
+        return entry.error(f"unknown key {where[-1][:60]!r}", f"known keys: {known}", _node_at(node, where))
+    what = first["msg"].removeprefix("Value error, ")
+    return entry.error(f"{'.'.join(where)}: {what}" if where else what, "see sinks.md", _node_at(node, where))
+
+
+def _node_at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:
+    """Return the innermost node on a path of keys and indexes."""
+    for step in where:
+        inner: Any = None
+        if isinstance(node, yaml.MappingNode):
+            inner = next((value for key, value in node.value if key.value == step), None)
+        elif isinstance(node, yaml.SequenceNode) and step.isdecimal() and int(step) < len(node.value):
+            inner = node.value[int(step)]
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+class SinksSource(Protocol):
+    """The sinks file: on a local disk, or next to the lake (`runtime/lake_file.py`)."""
+
+    name: str
+
+    def version(self) -> Hashable | None:
+        """Return a value that changes with the file, None if the file does not exist; raises LakeUnavailable."""
+
+    def text(self) -> str | None:
+        """Return the content of the file, None if it does not exist; raises WrongSetting or LakeUnavailable."""
+
+
+class LocalSinksFile:
+    """A file on this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._path = path
+
+    def version(self) -> tuple[int, int, int] | None:
+        """Return the file's modification time, size and inode, None if it does not exist."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def text(self) -> str | None:
+        """Return the content of the file, None if it does not exist; raises WrongSetting."""
+        try:
+            return self._path.read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise WrongSetting(f"{self.name} cannot be read: {error}. Correct or remove the file.") from error
+
+
+def load_sinks(file: SinksSource) -> SinksRead:
+    """Read the sinks of a file, none if it does not exist; raises WrongSetting or LakeUnavailable."""
+    text = file.text()
+    return SinksRead({}, {}) if text is None else read_sinks(text, file.name)
+
+
+class SinksFile:
+    """The current sinks; while the file is invalid, the last valid sinks apply. Not thread-safe."""
+
+    def __init__(self, file: SinksSource) -> None:
+        self._file = file
+        self._version: Hashable | None = object()
+        self._sinks: Mapping[str, Sink] = {}
+        self.problem: str | None = None
+
+    def current(self) -> Mapping[str, Sink]:
+        """Return the sinks that apply; reads the file first if it has changed."""
+        try:
+            if (version := self._file.version()) != self._version:
+                self._version = version
+                self._sinks, broken = load_sinks(self._file)
+                self.problem = " ".join(broken.values()) or None
+        except HeadwaterError as error:
+            if isinstance(error, Retry):
+                self._version = object()  # a temporary fault: the next call reads the file again
+            stays = "The last valid sinks still apply." if self._sinks else "No sink is running."
+            self.problem = f"{error} {stays}"
+        return self._sinks

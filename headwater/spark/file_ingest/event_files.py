@@ -1,0 +1,173 @@
+"""Ingest event files into bronze: read the new content of a folder in batches and store each record once."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import compress, islice
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.intake.files.file_forms import FilePlace
+from headwater.spark.delta.spark_delta import settings
+from headwater.spark.delta.storage_place import StoragePlace
+from headwater.spark.file_ingest.backfilled_files import seed
+from headwater.spark.file_ingest.file_ledger import FileBatch, FileLedger, state_of
+from headwater.spark.file_ingest.file_parts import LANDED, OTHER, PARTITION, FilePart, FilePosition, LandedParts
+from headwater.spark.file_ingest.file_plans import LISTING_SETTINGS, FilePlans, escape_path, list_files
+from headwater.spark.file_ingest.hadoop_files import HadoopFiles
+from headwater.spark.log_ingest.batch_ingest import Ingest, Range
+from headwater.spark.log_ingest.bronze_rows import BronzeRows
+from headwater.spark.log_ingest.bronze_writer import SparkBronze
+
+WHOLE_BYTES = 256 << 20
+"""Maximum size of a file that cannot be read in parts: gzip, or one JSON document. Larger files are skipped."""
+
+_WHOLE = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1", "spark.sql.files.openCostInBytes": str(64 << 10)}
+"""Settings for reading files: Python gets one file at a time to limit its memory, and small files share a task.
+
+By default, Spark adds 4 MiB to the size of each file. More tasks would convert the same facets several times.
+"""
+
+_THREADS = 16
+
+log = logging.getLogger(__name__)
+
+OnProgress = Callable[[int, int, int, int], None]
+"""Called after each batch with the ingested files and bytes, and the files and bytes that were listed at the start."""
+
+
+class LandedFiles:
+    """Ingests the files below a folder into a lake as a log with a name. The caller must prevent parallel runs."""
+
+    def __init__(self, spark: SparkSession, lake: str, name: str, place: str):
+        """Create the ledger if it is missing, including files that `headwater spark backfill` has ingested.
+
+        lake: folder or URI that contains `bronze`; name: name of the log; place: folder or file.
+        """
+        self._spark = spark
+        self._place = place
+        self._hadoop = HadoopFiles(spark)
+        self._bronze = SparkBronze(spark, f"{lake}/bronze")
+        self._ledger = FileLedger(spark, f"{lake}/ingest/{name}")
+        self._copies = f"{lake}/ingest/{name}/parts"
+        self._ingest = Ingest(spark, self._bronze, name, self._ledger.epoch, None)
+        seed(spark, self._ledger, f"{lake}/backfill/{name}")
+
+    def ingest(self, since_us: int, on_progress: OnProgress) -> dict[str, Any]:
+        """Ingest new content and return the counts.
+
+        since_us: only files that were written at or after this time, 0 for all. Returns `files` and `bytes` that were
+        read, and over all runs `waiting` (files with an incomplete end) and `passed_over` (files without events).
+        """
+        batch, is_complete = self._ledger.last_batch()
+        if not is_complete:
+            self._ingest_batch(batch)
+        with settings(self._spark, LISTING_SETTINGS):
+            plans = FilePlans(list_files(self._spark, self._place, since_us), self._ledger, self._hadoop)
+        files = done = 0
+        while planned := plans.next(batch.number + 1, _next_sequence(batch)):
+            batch = planned
+            self._copy(batch)
+            self._ledger.plan(batch)
+            positions = self._ingest_batch(batch)
+            plans.requeue(batch, positions)
+            files += sum(part.end == batch.lengths[part.file] for part in batch.parts)
+            done += sum(part.end - part.offset for part in batch.parts)
+            on_progress(files, done, plans.files, plans.bytes)
+        plans.close()
+        return {"files": files, "bytes": done, **self._count_unfinished()}
+
+    def delete(self, keep_s: float) -> int:
+        """Delete completely ingested files last written more than `keep_s` seconds ago, and return their number."""
+        before_us = int((time.time() - keep_s) * 1e6)
+        positions = self._ledger.newest().where(
+            f"form != '{OTHER}' AND taken AND whole AND end = length AND modified_us < {before_us}"
+        )
+        with settings(self._spark, LISTING_SETTINGS):
+            now = list_files(self._spark, self._place, 0).select("file")
+        rows = positions.join(now, "file", "left_semi").select("file", "length", "modified_us").toLocalIterator()
+        deleted = 0
+        with ThreadPoolExecutor(_THREADS) as pool:
+            while some := [tuple(row) for row in islice(rows, 64 * _THREADS)]:
+                deleted += sum(pool.map(lambda file: self._hadoop.delete(*file), some))
+        return deleted
+
+    def _ingest_batch(self, batch: FileBatch) -> Mapping[str, FilePosition]:
+        """Commit a batch to bronze and then to the ledger. Return the position reached in each file."""
+        positions = {part.file: state for part in batch.parts if (state := _unread(part)) is not None}
+        read = [part for part in batch.parts if part.file not in positions]
+        contents = self._read([self._copy_of(part, batch) or part.file for part in read])
+        if contents is not None:
+            positions |= self._store(contents, batch)
+        self._ledger.complete(batch, positions)
+        StoragePlace(self._spark, self._copies).remove(str(batch.number))
+        return positions
+
+    def _store(self, contents: DataFrame, batch: FileBatch) -> Mapping[str, FilePosition]:
+        """Commit the content of files to bronze. Return the position reached in each file."""
+        parts = {self._copy_of(part, batch) or part.file: part for part in batch.parts}
+        positions: dict[str, FilePosition] = {}
+
+        def rows_by(step: BronzeRows | None) -> DataFrame:
+            rows = contents.mapInArrow(LandedParts(parts, step), LANDED).persist()
+            try:
+                with settings(self._spark, _WHOLE):
+                    positions.update({row.file: state_of(row) for row in rows.where("file IS NOT NULL").collect()})
+            except Exception:
+                rows.unpersist()
+                raise
+            return rows
+
+        first, oldest_us = min(part.first for part in batch.parts), min(part.modified_us for part in batch.parts)
+        range_ = Range(first, _next_sequence(batch) - 1, oldest_us, frozenset())
+        if not self._ingest.ingest_rows(rows_by, {PARTITION: range_}, dict, self._bronze.known):
+            rows_by(None).unpersist()  # bronze has the whole batch from an interrupted attempt; compute positions only
+        return positions
+
+    def _read(self, paths: Sequence[str]) -> DataFrame | None:
+        """Return `path` and `content` of the files that still exist, None if there are none."""
+        reader = self._spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
+        while paths:
+            try:
+                with settings(self._spark, LISTING_SETTINGS):
+                    return reader.load([escape_path(path) for path in paths]).select("path", "content")
+            except AnalysisException as error:
+                if error.getErrorClass() != "PATH_NOT_FOUND":
+                    raise
+                with ThreadPoolExecutor(_THREADS) as pool:
+                    paths = list(compress(paths, pool.map(self._hadoop.exists, paths)))
+        return None
+
+    def _copy(self, batch: FileBatch) -> None:
+        """Copy the parts of large files. Spark reads only whole files, and a repeated batch needs the same bytes."""
+        for part in batch.parts:
+            if part.end > part.offset and (copy := self._copy_of(part, batch)):
+                self._hadoop.copy(part.file, part.offset, part.end, copy)
+
+    def _copy_of(self, part: FilePart, batch: FileBatch) -> str | None:
+        """Return the path of a part's copy as Spark lists it, None if the file is read as a whole."""
+        is_whole = part.offset == 0 and part.end == batch.lengths[part.file]
+        return None if is_whole else self._hadoop.qualified(f"{self._copies}/{batch.number}/{part.first}")
+
+    def _count_unfinished(self) -> dict[str, int]:
+        """Count the files with an incomplete end and the files without events."""
+        counts = (F.count_if(~F.col("whole")).alias("waiting"), F.count_if(F.col("form") == OTHER).alias("passed_over"))
+        return self._ledger.newest().agg(*counts).collect()[0].asDict()
+
+
+def _unread(part: FilePart) -> FilePosition | None:
+    """Return the position in a file that has no new content or is too large to read. None if it must be read."""
+    if part.end <= part.offset:
+        return part.before
+    if part.end - part.offset <= WHOLE_BYTES:
+        return None
+    log.warning("%s is skipped: it is one gzip stream or JSON document of more than 256 MiB. Split it.", part.file)
+    return FilePosition(FilePlace(OTHER, part.end), "", whole=True)
+
+
+def _next_sequence(batch: FileBatch) -> int:
+    return max((part.last for part in batch.parts), default=0) + 1

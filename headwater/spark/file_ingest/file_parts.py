@@ -1,0 +1,195 @@
+"""Convert parts of files to rows of bronze on the executors.
+
+Reading and converting is one step, so only the rows leave the task. They have about a tenth of the file's size.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from io import BytesIO
+from typing import Any, NoReturn
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+
+from headwater.common.errors import GiveUp
+from headwater.events.transport_losses import loss_event
+from headwater.intake.files.file_forms import FilePlace, NoEvents, read_pieces
+from headwater.spark.log_ingest.bronze_rows import ARROW_ROWS, ROWS, BronzeRows, TaskConverter
+
+MARK_BYTES = 512
+"""Number of bytes before the position that are hashed to detect that a different file now has the same name."""
+
+SPREAD = 400
+"""Sequence numbers reserved for each byte of a part.
+
+A byte of deflate contains at most 1,032 bytes of text, and an event in a list takes at least three bytes.
+"""
+
+OTHER = "other"
+"""Form of a file that does not contain events, for example a picture or Parquet."""
+
+PARTITION = "0"
+"""The only partition of a log that consists of files."""
+
+_STATE = {
+    "file": (StringType(), pa.string()),
+    "form": (StringType(), pa.string()),
+    "position": (LongType(), pa.int64()),
+    "line": (LongType(), pa.int64()),
+    "mark": (StringType(), pa.string()),
+    "whole": (BooleanType(), pa.bool_()),
+}
+LANDED = StructType([*ROWS, *(StructField(name, kind) for name, (kind, _) in _STATE.items())])
+"""Rows of bronze, and for each file one row with `table` null and the position reached in the file."""
+
+_SCHEMA = pa.schema([*ARROW_ROWS, *((name, kind) for name, (_, kind) in _STATE.items())])
+_CHUNK = 512
+_CHUNK_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class FilePosition:
+    """The position reached in a file.
+
+    mark: digest of the bytes before the position; whole: false if an incomplete event follows the position.
+    """
+
+    place: FilePlace
+    mark: str
+    whole: bool
+
+
+START = FilePosition(FilePlace(), "", whole=False)
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A part of a file to ingest.
+
+    before: position reached by earlier batches; offset, end: range of bytes that is read; first: sequence number of the
+    first record; modified_us: modification time of the file; settled: ingest an incomplete event at the end as it is
+    instead of waiting for its rest.
+    """
+
+    file: str
+    before: FilePosition
+    end: int
+    first: int
+    modified_us: int
+    offset: int
+    settled: bool
+
+    @property
+    def last(self) -> int:
+        """The highest sequence number reserved for the part."""
+        return self.first + SPREAD * max(1, self.end - self.offset) - 1
+
+
+@dataclass(frozen=True)
+class LandedParts:
+    """Converts file parts to rows.
+
+    parts: by path of the file or copy that is read; step: converts records to rows, None to compute only positions.
+    """
+
+    parts: Mapping[str, FilePart]
+    step: BronzeRows | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert batches of `path` and `content` to batches of `LANDED`."""
+        states: list[_State] = []
+        records = self._records(batches, states)
+        if self.step is None:
+            deque(records, maxlen=0)
+        else:
+            task = TaskConverter(self.step)
+            for some in _chunks(records):
+                yield from map(_landed, task.rows(PARTITION, some))
+        columns = list(zip(*states, strict=True)) or [()] * len(_STATE)
+        arrays = {
+            name: pa.array(values, kind) for values, (name, (_, kind)) in zip(columns, _STATE.items(), strict=True)
+        }
+        yield _landed(pa.RecordBatch.from_pydict(arrays))
+
+    def _records(self, batches: Iterable[pa.RecordBatch], states: list["_State"]) -> Iterator[tuple[Any, ...]]:
+        for batch in batches:
+            for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
+                part = self.parts[path.as_py()]
+                position = yield from _records_of(part, content.as_py())
+                states.append((part.file, *position.place, position.mark, position.whole))
+
+
+_State = tuple[str, str, int, int, str, bool]
+
+
+def _landed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Add the missing columns of `LANDED` to a batch, with nulls."""
+    known = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = [known[field.name] if field.name in known else pa.nulls(batch.num_rows, field.type) for field in _SCHEMA]
+    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+
+
+def mark_of(content: bytes, end: int) -> str:
+    """Return the number of bytes before `end`, at most 512, and their digest, as `NUMBER:DIGEST`."""
+    text = content[max(0, end - MARK_BYTES) : end]
+    return f"{len(text)}:{blake2b(text, digest_size=16).hexdigest()}"
+
+
+def matches_mark(content: bytes, end: int, mark: str) -> bool:
+    """Return whether the bytes before `end` still match a mark."""
+    size = int(mark.partition(":")[0] or 0)
+    return end <= len(content) and mark_of(content[max(0, end - size) :], min(end, size)) == mark
+
+
+def mark_end(place: FilePlace, length: int) -> int:
+    """Return the end of the bytes that the mark covers.
+
+    These are the bytes before the position, or the first 512 bytes in formats whose position is a number of events.
+    """
+    return place.position if place.form in ("", "lines") else min(MARK_BYTES, length)
+
+
+def _records_of(part: FilePart, content: bytes) -> Generator[tuple[Any, ...], None, FilePosition]:
+    """Yield the records of a part and return the position reached."""
+    place, whole, number = part.before.place, True, part.first
+    if place.position and not (part.offset or matches_mark(content, mark_end(place, part.end), part.before.mark)):
+        place = FilePlace()  # another file under this name
+    try:
+        for piece in read_pieces(BytesIO(content[: part.end - part.offset]), _moved(place, -part.offset), _no_claim):
+            if not (piece.whole or part.settled):
+                whole = False
+                break
+            if piece.behind.position:  # else the piece reports why the file cannot be read
+                place = _moved(piece.behind, part.offset)
+            http = msgspec.json.encode({"origin": f"{part.file}:{piece.line}"})
+            yield PARTITION, number, part.modified_us, 0, http, loss_event(piece.text) or piece.text, None
+            number += 1
+    except NoEvents:
+        place = FilePlace(OTHER, part.end)
+    mark = mark_of(content, mark_end(place, part.end) - part.offset) if place != part.before.place else part.before.mark
+    return FilePosition(place, mark, whole)
+
+
+def _moved(place: FilePlace, by: int) -> FilePlace:
+    """Shift a position by a number of bytes. Only files of lines are read in parts and have an offset other than 0."""
+    return place._replace(position=place.position + by)
+
+
+def _no_claim(_: bytes) -> NoReturn:
+    raise GiveUp("The file refers to a large body, but `headwater-spark ingest` cannot read one for this format.")
+
+
+def _chunks(records: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    some: list[tuple[Any, ...]] = []
+    size = 0
+    for record in records:
+        some.append(record)
+        size += len(record[5])
+        if len(some) == _CHUNK or size > _CHUNK_BYTES:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some

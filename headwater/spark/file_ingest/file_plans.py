@@ -1,0 +1,148 @@
+"""Compare the listing of a folder with the ledger, and divide the new content of its files into batches."""
+
+import re
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.common.errors import WrongSetting
+from headwater.spark.file_ingest.file_ledger import FileBatch, FileLedger, state_of
+from headwater.spark.file_ingest.file_parts import MARK_BYTES, OTHER, START, FilePart, FilePosition, matches_mark
+from headwater.spark.file_ingest.hadoop_files import HadoopFiles
+
+BATCH_FILES = 5_000
+BATCH_BYTES = 256 << 20
+PART_BYTES = 32 << 20
+"""Maximum size of one part of a file of lines, doubled until the part contains a complete line."""
+
+SETTLED_S = 86_400.0
+"""Seconds without a write after which the incomplete end of a file is ingested as it is."""
+
+LISTING_SETTINGS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "64"}
+"""Limit of the tasks that list folders. With Spark's default of 10,000, each file would get its own task."""
+
+
+@dataclass(frozen=True)
+class _PendingFile:
+    """A file to read, and the position that was reached before."""
+
+    file: str
+    length: int
+    modified_us: int
+    before: FilePosition = START
+    part_bytes: int = PART_BYTES
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file is read in parts. Only files of lines are; the first part shows whether it is one."""
+        is_of_lines = self.before.place.form == "lines" or (
+            not self.before.place.form and not self.file.endswith(".gz")
+        )
+        return is_of_lines and self.length > PART_BYTES
+
+    def part(self, first: int, settled_us: int) -> FilePart:
+        """Return the next part of the file. settled_us: a file that was last written earlier counts as complete."""
+        offset = self.before.place.position if self.is_cut else 0
+        end = min(self.length, offset + self.part_bytes) if self.is_cut else self.length
+        settled = self.modified_us < settled_us and end == self.length
+        return FilePart(self.file, self.before, end, first, self.modified_us, offset, settled)
+
+
+def list_files(spark: SparkSession, place: str, since_us: int) -> DataFrame:
+    """List the files below a folder, at any depth: `file`, `length` in bytes, `modified_us`.
+
+    It omits empty, hidden and temporary files, and with `since_us` those that were last written before that time.
+    Raises WrongSetting if the folder cannot be listed.
+    """
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true").option("ignoreMissingFiles", "true")
+    if since_us:
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since_us / 1e6))
+        reader = reader.option("modifiedAfter", moment).option("timeZone", "UTC")
+    try:
+        found = reader.load(escape_path(place))
+    except AnalysisException as error:
+        raise WrongSetting(f"Cannot list {place}: {str(error).splitlines()[0]} Use an existing folder.") from error
+    files = found.select(F.col("path").alias("file"), "length", F.unix_micros("modificationTime").alias("modified_us"))
+    return files.where(r"length > 0 AND file NOT RLIKE '\\.(tmp|inprogress|crc)$'")
+
+
+def escape_path(path: str) -> str:
+    """Escape the characters of a path that Spark would interpret as a pattern."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+class FilePlans:
+    """The batches of one ingest run: the files that were listed at its start, oldest first."""
+
+    def __init__(self, listing: DataFrame, ledger: FileLedger, files: HadoopFiles):
+        """Find the files of a listing that have new content."""
+        self._hadoop = files
+        self._settled_us = int((time.time() - SETTLED_S) * 1e6)
+        self._found = _changed(listing, ledger.newest(), self._settled_us).persist()
+        self._after = (-1, "")
+        self._queue: deque[_PendingFile] = deque()
+        totals = self._found.agg(F.count("*"), F.coalesce(F.sum("length"), F.lit(0))).collect()[0]
+        self.files, self.bytes = int(totals[0]), int(totals[1])
+
+    def next(self, number: int, first: int) -> FileBatch | None:
+        """Return the next batch, whose sequence numbers begin at `first`, or None if all files are planned."""
+        self._fill()
+        parts: list[FilePart] = []
+        lengths, size = {}, 0
+        while self._queue and len(parts) < BATCH_FILES:
+            file = self._queue[0]
+            part = self._verified(file).part(first, self._settled_us)
+            size += part.end - part.offset
+            if parts and size > BATCH_BYTES:
+                break
+            self._queue.popleft()
+            parts.append(part)
+            lengths[file.file], first = file.length, part.last + 1
+        return FileBatch(number, parts, lengths) if parts else None
+
+    def requeue(self, batch: FileBatch, positions: Mapping[str, FilePosition]) -> None:
+        """Plan the remaining content of a batch's files next. positions: the position reached in each file."""
+        for part in batch.parts:
+            state = positions.get(part.file)
+            if state is not None and part.end < batch.lengths[part.file] and state.place.form != OTHER:
+                stuck = state.place.position == part.before.place.position
+                size = 2 * (part.end - part.offset) if stuck else PART_BYTES
+                self._queue.appendleft(_PendingFile(part.file, batch.lengths[part.file], part.modified_us, state, size))
+
+    def close(self) -> None:
+        """Release the persisted listing."""
+        self._found.unpersist()
+
+    def _fill(self) -> None:
+        """Fill the queue with the files of one batch."""
+        room = BATCH_FILES - len(self._queue)
+        if room > 0:
+            since_us, file = F.lit(self._after[0]), F.lit(self._after[1])
+            is_after = (F.col("modified_us") > since_us) | ((F.col("modified_us") == since_us) & (F.col("file") > file))
+            for row in self._found.where(is_after).orderBy("modified_us", "file").limit(room).collect():
+                self._after = (row.modified_us, row.file)
+                before = state_of(row) if row.form is not None else START
+                self._queue.append(_PendingFile(row.file, row.length, row.modified_us, before))
+
+    def _verified(self, file: _PendingFile) -> _PendingFile:
+        """Reset the position in a file if a different file now has its name."""
+        end = file.before.place.position
+        if not (file.is_cut and end):
+            return file
+        before = self._hadoop.read(file.file, begin := max(0, end - MARK_BYTES), end)
+        return file if matches_mark(before, end - begin, file.before.mark) else replace(file, before=START)
+
+
+def _changed(listing: DataFrame, newest: DataFrame, settled_us: int) -> DataFrame:
+    """Return the files of a listing with new content, and their entries in the ledger."""
+    now = listing.withColumnsRenamed({"length": "now_length", "modified_us": "now_us"})
+    is_new = "batch IS NULL OR now_length != length OR now_us != modified_us OR end < length OR NOT taken"
+    is_torn = f"NOT whole AND NOT settled AND now_us < {settled_us}"
+    found = now.join(newest, "file", "left").where(f"{is_new} OR ({is_torn})")
+    state = ("form", "position", "line", "mark", "whole")
+    return found.select("file", F.col("now_length").alias("length"), F.col("now_us").alias("modified_us"), *state)

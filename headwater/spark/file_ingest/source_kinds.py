@@ -1,0 +1,180 @@
+"""The kinds of sources in storage and the function that ingests each. Commands and the notebook `Ingest` use it."""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from delta.tables import DeltaTable
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headwater.common.errors import LakeUnavailable, WrongSetting
+from headwater.spark.file_ingest.append_only_sources import (
+    PLUGIN,
+    LandedStream,
+    Stream,
+    capture,
+    json_table,
+    plugin_table,
+)
+from headwater.spark.file_ingest.event_files import LandedFiles
+from headwater.spark.file_ingest.plugin_leftovers import FOLDER, commit_leftovers, leftover_batches
+from headwater.spark.log_ingest.bronze_writer import SparkBronze
+from headwater.spark.one_pass import hold_lake_lock
+
+BODY_COLUMNS = ("value", "body", "event")
+"""Default columns with the events, in this order, if a table has several columns of text or bytes."""
+
+
+@dataclass(frozen=True)
+class Landing:
+    """A source in storage to ingest.
+
+    place: folder, file or table that Spark can read; name: name of the log that its events get; kind: a key of `KINDS`,
+    None to detect it; column: the column with the events in a table of JSON; since_us: only files written at or after
+    this time; keep_s: delete ingested files that were last written so many seconds ago, None to keep them; claims:
+    folder or URI of large bodies.
+    """
+
+    place: str
+    name: str
+    kind: str | None = None
+    column: str | None = None
+    since_us: int = 0
+    keep_s: float | None = None
+    claims: str | None = None
+
+
+OnProgress = Callable[[str], None]
+
+
+def ingest_source(
+    spark: SparkSession, lake: str, landing: Landing, on_progress: OnProgress = lambda _: None
+) -> dict[str, Any]:
+    """Ingest the new records of a source into bronze. Events that the lake already contains become duplicates.
+
+    on_progress: called with a line of text that reports the progress after each batch. Returns `log`, the counts of
+    this run and `records_in_lake`, the number of stored records of the log. Raises WrongSetting if the source does not
+    fit its options or the lake has no bronze, and Retry if the ingest fails or another one is running.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", landing.name):
+        raise WrongSetting(
+            f"{landing.name!r} is not a valid name of a log. Use only letters, digits, dots, dashes and underscores."
+        )
+    bronze = SparkBronze(spark, f"{lake}/bronze")
+    if not bronze.exists():
+        raise WrongSetting(
+            f"{lake} has no bronze tables. Start `headwater up` or `headwater spark stream` once, or check the path."
+        )
+    try:
+        with hold_lake_lock(spark, lake, "ingest/_lock"):
+            ingest = KINDS[_checked(spark, landing)]
+            outcome = ingest(spark, lake, landing, on_progress)
+            return {
+                "log": landing.name,
+                **outcome,
+                "records_in_lake": bronze.save_record_count(landing.name, _now_us()),
+            }
+    except (PySparkException, Py4JJavaError) as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise LakeUnavailable(f"The ingest failed: {reason}. Run it again.") from error
+
+
+def _checked(spark: SparkSession, landing: Landing) -> str:
+    """Return the kind of a source. Raises WrongSetting if it does not fit the place or the options."""
+    kind = landing.kind or _found_kind(spark, landing.place)
+    if kind not in KINDS:
+        raise WrongSetting(f"Unknown format {kind!r}. Formats: {', '.join(KINDS)}.")
+    is_table = DeltaTable.isDeltaTable(spark, landing.place)
+    if kind in ("plugin", "table") and not is_table and not (kind == "plugin" and _has_leftovers(spark, landing.place)):
+        raise WrongSetting(f"No Delta table in {landing.place}. Use the table's folder, or omit --format for files.")
+    if kind != "table" and landing.column:
+        raise WrongSetting(f"--column is for a table of JSON, but {landing.place} is read as {kind}. Omit --column.")
+    if kind != "ndjson" and (landing.since_us, landing.keep_s) != (0, None):
+        raise WrongSetting(
+            f"--since and --keep are for files of events, but {landing.place} is read as {kind}. Omit them. To delete "
+            "old data, use DELETE and VACUUM for a table, or a lifecycle rule for a container of Capture."
+        )
+    return kind
+
+
+def _found_kind(spark: SparkSession, place: str) -> str:
+    if not DeltaTable.isDeltaTable(spark, place):
+        return "plugin" if _has_leftovers(spark, place) else "ndjson"
+    return "plugin" if set(PLUGIN) <= set(spark.read.format("delta").load(place).columns) else "table"
+
+
+def _files(spark: SparkSession, lake: str, landing: Landing, on_progress: OnProgress) -> dict[str, Any]:
+    files = LandedFiles(spark, lake, landing.name, landing.place)
+
+    def report(count: int, size: int, files: int, all_bytes: int) -> None:
+        on_progress(f"{count:,} of {files:,} files, {size >> 20:,} of {all_bytes >> 20:,} MiB")
+
+    outcome = files.ingest(landing.since_us, report)
+    return outcome if landing.keep_s is None else outcome | {"deleted": files.delete(landing.keep_s)}
+
+
+def _stream(
+    read: Callable[[Landing, SparkSession], Any],
+    spark: SparkSession,
+    lake: str,
+    landing: Landing,
+    on_progress: OnProgress,
+) -> dict[str, Any]:
+    stream = Stream(landing.name, partial(read, landing), landing.kind != "capture", landing.claims)
+    return LandedStream(spark, lake, stream).ingest(lambda count: on_progress(f"{count:,} records"))
+
+
+def _has_leftovers(spark: SparkSession, place: str) -> bool:
+    """Return whether the plugin has left files. They may exist before the first flush creates the table."""
+    return bool(leftover_batches(spark, place))
+
+
+def _plugin(spark: SparkSession, lake: str, landing: Landing, on_progress: OnProgress) -> dict[str, Any]:
+    """Ingest the plugin's table after moving leftover files into it. `left` counts files that could not be moved."""
+    try:
+        commit_leftovers(spark, landing.place)
+    except (PySparkException, Py4JJavaError) as error:
+        if not DeltaTable.isDeltaTable(spark, landing.place):
+            raise
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        on_progress(
+            f"The files in {landing.place}/{FOLDER} are NOT ingested, because the table cannot be written: {reason}"
+        )
+    outcome = _stream(lambda landing, spark: plugin_table(landing.place, spark), spark, lake, landing, on_progress)
+    return outcome | {"left": len(leftover_batches(spark, landing.place))}
+
+
+def _json_table(landing: Landing, spark: SparkSession) -> Any:
+    types = dict(spark.read.format("delta").load(landing.place).dtypes)
+    fitting = [name for name, kind in types.items() if kind in ("string", "binary")]
+    wanted = [landing.column] if landing.column else [*fitting] if len(fitting) == 1 else [*BODY_COLUMNS]
+    column = next((name for name in wanted if name in fitting), None)
+    if column is None:
+        has = ", ".join(fitting) or "none"
+        raise WrongSetting(
+            f"Cannot detect the column of {landing.place} that contains the events. Set it with --column. "
+            f"Columns of text or bytes: {has}."
+        )
+    return json_table(landing.place, column, spark)
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
+
+
+KINDS: Mapping[str, Callable[[SparkSession, str, Landing, OnProgress], dict[str, Any]]] = {
+    "ndjson": _files,
+    "capture": partial(_stream, lambda landing, spark: capture(landing.place, spark)),
+    "plugin": _plugin,
+    "table": partial(_stream, _json_table),
+}
+"""Functions that ingest each kind of source.
+
+ndjson: files of events in any supported format; capture: Event Hubs Capture; plugin: the Spark plugin's table; table: a
+Delta table with a column of JSON.
+"""

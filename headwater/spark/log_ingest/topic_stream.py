@@ -1,0 +1,169 @@
+"""Stream a Kafka topic, or an event hub through its Kafka endpoint, into bronze when one parser is not fast enough.
+
+The stream's checkpoint determines the records of a batch, so an interrupted batch is repeated with the same records.
+The lake determines which of them are already stored. If the lake lacks records before the batch, they are read first.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.common.errors import HeadwaterError, Retry
+from headwater.intake.event_log import Readers
+from headwater.intake.event_log.kafka_clients import KafkaAddress
+from headwater.intake.event_log.kafka_reader import KafkaReaders
+from headwater.intake.event_log.kafka_records import offset_behind
+from headwater.intake.parser.dedupe_window import MAX_AGE_US
+from headwater.lake.ownership import ROUTES, check_epoch
+from headwater.spark.log_ingest.batch_ingest import Ingest, Range, ranges_of
+from headwater.spark.log_ingest.bronze_writer import SparkBronze
+from headwater.spark.log_ingest.kafka_options import as_principal, source_options
+from headwater.tables import EVENTS
+
+log = logging.getLogger(__name__)
+
+OWNER = ROUTES["spark"]
+BATCH_EVENTS = 50_000
+MAX_PAUSE_S = 60.0
+
+_RECORDS = (
+    "cast(partition as string) AS partition",
+    "offset + 1 AS sequence",
+    "unix_micros(timestamp) AS received_us",
+    "coalesce(try_cast(cast(try_element_at(filter(headers, h -> h.key = 'k'), -1).value as string) as int), 0) AS kind",
+    "coalesce(try_element_at(filter(headers, h -> h.key = 'h'), -1).value, cast('{}' as binary)) AS http",
+    "value AS body",
+)
+
+
+@dataclass(frozen=True)
+class TopicStream:
+    """Configuration of a stream from a topic to a lake.
+
+    lake: folder or URI that contains `bronze`; claims: folder or URI of large bodies; batch_events: maximum number of
+    records in a batch; every_s: seconds between two batches, None to stop at the end of the topic; epoch: the epoch of
+    the log as `headwater log show` prints it, needed if other services read an event hub by its own protocol.
+    """
+
+    address: KafkaAddress
+    lake: str
+    claims: str | None = None
+    batch_events: int = BATCH_EVENTS
+    every_s: float | None = None
+    epoch: str | None = None
+
+
+def run(spark: SparkSession, stream: TopicStream) -> None:
+    """Stream until the end of the topic, or with `every_s` until the process is stopped.
+
+    With `every_s`, temporary errors are logged and retried after 1 s, then after growing pauses of at most 60 s;
+    otherwise they are raised as Retry. Raises WrongSetting if another route owns the lake or the topic was replaced.
+    """
+    pause_s, stream = 1.0, replace(stream, address=as_principal(stream.address))
+    while True:
+        try:
+            return _run(spark, stream)
+        except Retry as error:
+            if stream.every_s is None:
+                raise
+            log.warning("%s", error)
+            time.sleep(pause_s)
+            pause_s = min(MAX_PAUSE_S, pause_s * 2)
+
+
+def _run(spark: SparkSession, stream: TopicStream) -> None:
+    bronze, readers = SparkBronze(spark, f"{stream.lake}/bronze"), KafkaReaders(stream.address)
+    batches = _BatchIngest(spark, stream, bronze, readers)
+    records = spark.readStream.format("kafka").options(**batches.options(), maxOffsetsPerTrigger=stream.batch_events)
+    writer = records.option("startingOffsets", batches.starting()).load().selectExpr(*_RECORDS).writeStream
+    source = batches.ingest.source("")
+    writer = writer.option("checkpointLocation", f"{stream.lake}/stream/{source.log}-{source.epoch}")
+    once = {"availableNow": True} if stream.every_s is None else {"processingTime": f"{stream.every_s} seconds"}
+    try:
+        writer.trigger(**once).foreachBatch(batches.process).start().awaitTermination()
+    except StreamingQueryException as error:
+        raise batches.error or Retry(f"The stream failed: {str(error).splitlines()[0]}. Start it again.") from error
+
+
+class _BatchIngest:
+    """Ingests the batches of one streaming query."""
+
+    def __init__(self, spark: SparkSession, stream: TopicStream, bronze: SparkBronze, readers: Readers):
+        self._spark = spark
+        self._stream = stream
+        self._bronze = bronze
+        self._readers = readers
+        epoch = stream.epoch or readers()[0].source.epoch
+        self.ingest = Ingest(spark, bronze, stream.address.topic, epoch, stream.claims)
+        self.error: HeadwaterError | None = None
+        bronze.create(OWNER, epoch)
+        bronze.check_owner(OWNER)
+
+    def options(self) -> dict[str, str]:
+        return source_options(self._stream.address)
+
+    def starting(self) -> str:
+        """Check that log and lake belong together, and return the offsets after the lake's watermarks as JSON."""
+        properties, offsets = self._bronze.properties(), {}
+        readers = {self.ingest.source(reader.source.partition): reader for reader in self._readers()}
+        for source, watermark in self._bronze.watermarks(list(readers)).items():
+            reader = readers[source]
+            check_epoch(properties, source, tail=reader.tail(), watermark=watermark)
+            offsets[source.partition] = max(offset_behind(watermark), offset_behind(reader.head() - 1))
+        return json.dumps({self._stream.address.topic: offsets})
+
+    def process(self, batch: DataFrame, _: int) -> None:
+        """Ingest a batch, preceded by earlier records that the lake lacks.
+
+        Spark wraps exceptions of this method, so `error` keeps the original one.
+        """
+        try:
+            self._bronze.check_owner(OWNER)
+            ranges = ranges_of(batch)
+            if missing := self._missing_offsets(ranges):
+                self._process(self._read(missing))
+            self._process(batch, ranges)
+        except HeadwaterError as error:
+            self.error = error
+            raise
+
+    def _process(self, records: DataFrame, ranges: Mapping[str, Range] | None = None) -> None:
+        self.ingest.ingest(records, ranges or ranges_of(records), self._heads, self._stored)
+
+    def _heads(self) -> Mapping[str, int]:
+        return {reader.source.partition: reader.head() for reader in self._readers()}
+
+    def _stored(self, oldest_us: int) -> DataFrame:
+        """Return the stored events of this log that were received at most two days before the oldest record."""
+        since = F.timestamp_micros(F.lit(oldest_us - MAX_AGE_US))
+        is_recent = (F.col("received_at") >= since) & (F.col("received_date") >= F.to_date(since))
+        events = self._bronze.read(EVENTS).where((F.col("log") == self._stream.address.topic) & is_recent)
+        return events.select(F.col("partition").alias("place"), "event_id")
+
+    def _missing_offsets(self, ranges: Mapping[str, Range]) -> dict[str, tuple[int, int]]:
+        """Return, by partition, the offsets between lake and batch that the topic still has (the end is exclusive)."""
+        found = {}
+        heads = self._heads() if ranges else {}
+        for source, watermark in self._bronze.watermarks([self.ingest.source(name) for name in ranges]).items():
+            name, begin = source.partition, max(watermark, heads[source.partition] - 1)
+            if begin < (here := ranges[name]).first - 1:
+                found[name] = (offset_behind(begin), offset_behind(here.first - 1))
+        return found
+
+    def _read(self, offsets: Mapping[str, tuple[int, int]]) -> DataFrame:
+        topic = self._stream.address.topic
+        begin, end = ({topic: {name: pair[place] for name, pair in offsets.items()}} for place in (0, 1))
+        names = json.dumps({topic: [int(name) for name in offsets]})
+        options = {key: value for key, value in self.options().items() if key != "subscribe"}
+        reader = self._spark.read.format("kafka").options(**options, assign=names)
+        return (
+            reader.options(startingOffsets=json.dumps(begin), endingOffsets=json.dumps(end))
+            .load()
+            .selectExpr(*_RECORDS)
+        )

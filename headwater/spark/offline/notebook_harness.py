@@ -1,0 +1,144 @@
+"""Copy a notebook's events from the file transport's files to a folder from which `headwater ingest` reads."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any, TypedDict
+from uuid import UUID
+
+import msgspec
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from headwater.common.errors import Retry, WrongSetting
+from headwater.events.times import iso
+from headwater.spark.delta.storage_place import StoragePlace
+from headwater.spark.offline.file_transport_events import ApplicationEvents, transport_files
+from headwater.spark.offline.pipeline_stamp import PipelineIds, known_ids, stamp_event
+from headwater.spark.offline.session_listener import ApplicationRun, SessionListener
+
+_PIECE = 1 << 20
+
+
+class HarnessResult(TypedDict):
+    """The result of `harness`. The function's docstring describes the fields."""
+
+    file: str
+    new: bool
+    events: int
+    lost: int
+    unfinished: int
+    other_applications: int
+
+
+def harness(
+    spark: SparkSession,
+    folder: str,
+    *,
+    pipeline: str | None = None,
+    pipeline_run: str | None = None,
+    activity: str | None = None,
+    workspace: str | None = None,
+    notebook: str | None = None,
+) -> HarnessResult:
+    """Store the events that OpenLineage's file transport wrote for this session, with the ids of its pipeline.
+
+    Call it in the last cell. It adds one event that sets the ids and the state COMPLETE of the application's run, or of
+    the notebook's run, because the listener's own COMPLETE comes after the last cell.
+
+    folder: any path or URI that Spark can write to. The file's name is a digest of its content, so a second call with
+    the same events stores nothing. The ids are those of `stamp`; notebook: only if several notebooks share the session.
+
+    Returns `file` (below the folder), `new` (false if the file existed), `events`, `lost` (lines that another
+    application has visibly overwritten), `unfinished` (runs that started but did not end) and `other_applications` (how
+    many have events in the same files). Raises WrongSetting if the session lacks the listener, its file transport or
+    any event, and Retry if the listener is behind or the folder cannot be written.
+    """
+    listener = SessionListener(spark)
+    ids = known_ids(
+        spark, pipeline=pipeline, pipeline_run=pipeline_run, activity=activity, workspace=workspace, notebook=notebook
+    )
+    listener.settle()
+    context = spark.sparkContext
+    began_ms = int(context.startTime)
+    files = transport_files(dict(context.getConf().getAll()), began_ms / 1000)
+    events = ApplicationEvents(listener.application().run)
+    stored = _NotebookFile(events, _ClosingLines(context, listener.application(), ids, began_ms))
+    try:
+        new = StoragePlace(spark, folder).create_named_last(stored.pieces(events.lines_of(files)), stored.name)
+    except (OSError, Py4JJavaError) as error:
+        raise Retry(f"Cannot store the events in {folder}: {str(error)[:300]} Call this function again.") from error
+    return HarnessResult(
+        file=stored.name(),
+        new=new,
+        events=events.count,
+        lost=events.lost,
+        unfinished=events.unfinished,
+        other_applications=len(events.others),
+    )
+
+
+class _ClosingLines:
+    """Lines that follow the events of a notebook: the event with the pipeline's ids, and the report of lost events."""
+
+    def __init__(self, context: Any, application: ApplicationRun, ids: PipelineIds, began_ms: int):
+        self._context = context
+        self._application = application
+        self._ids = ids
+        self._start = iso(began_ms * 1000)
+
+    def lines(self, events: ApplicationEvents) -> Iterator[bytes]:
+        """Yield the event with the ids and, if events were lost, the report. Each call yields the same lines."""
+        yield _line(stamp_event(self._application, self._ids, "COMPLETE", iso(events.newest_us) or ""))
+        if events.lost:
+            report = {
+                "transport": "file",
+                "application": self._context.applicationId,
+                "applicationName": self._context.appName,
+                "namespace": self._application.namespace,
+                "dropped": events.lost,
+                "since": self._start,
+                "until": self._start,
+            }
+            yield _line({"headwater": report})
+
+
+class _NotebookFile:
+    """The content and the name of the stored file. Its name has the form that the OneLake transport uses."""
+
+    def __init__(self, events: ApplicationEvents, closing: _ClosingLines):
+        self._events = events
+        self._closing = closing
+        self._digest = hashlib.sha256()
+
+    def pieces(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the content in pieces of about 1 MiB. Raises WrongSetting if the session has no event."""
+        piece = bytearray()
+        for line in self._all(lines):
+            self._digest.update(line)
+            piece += line
+            if len(piece) >= _PIECE:
+                yield bytes(piece)
+                piece.clear()
+        yield bytes(piece)
+
+    def name(self) -> str:
+        """Return the file's name, which contains a digest of the content. Call it after `pieces` is exhausted."""
+        newest_ms = self._events.newest_us // 1000
+        day = (iso(self._events.newest_us) or "")[:10]
+        return (
+            f"dt={day}/{newest_ms:013d}-{UUID(bytes=self._digest.digest()[:16])}-{self._events.count + 1}events.ndjson"
+        )
+
+    def _all(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        yield from lines
+        if not self._events.count:
+            raise WrongSetting(
+                f"The files of the file transport contain no event of this session (run {self._events.run}). Either "
+                "an application that started in the same second has overwritten them, or "
+                "spark.openlineage.transport.location is that of another application."
+            )
+        yield from self._closing.lines(self._events)
+
+
+def _line(content: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(content) + b"\n"

@@ -137,7 +137,7 @@ def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
     release = ".".join(spark.split(".")[:2])
     if release not in _DELTA:
         raise WrongSetting(
-            f"Headwater needs Spark {' and '.join(_DELTA)}, not pyspark {spark}. Run `pip install 'headwater[spark]'`."
+            f"Headwater needs Spark {' or '.join(_DELTA)}, not pyspark {spark}. Run `pip install 'headwater[spark]'`."
         )
     return _DELTA[release] + (_STREAM[release] if streams else ())
 

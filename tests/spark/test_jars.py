@@ -33,7 +33,7 @@ def test_what_a_session_needs_is_fetched(spark: str, collection: str) -> None:
 
 
 def test_another_spark_is_answered_with_those_that_it_runs_on() -> None:
-    with pytest.raises(WrongSetting, match=r"Spark 3\.5 and 4\.1; pyspark is 4\.0\.1"):
+    with pytest.raises(WrongSetting, match=r"needs Spark 3\.5 or 4\.1, not pyspark 4\.0\.1"):
         jar_names("4.0.1")
 
 

@@ -53,7 +53,7 @@ class _InheritedTimes:
         related = self._fresh.where("nominal_at IS NOT NULL OR parent_run IS NOT NULL")
         changed = related.exceptAll(before).unionByName(before.exceptAll(self._fresh)).select("run_key").distinct()
         frontier, aggregates = _frontier(changed, "run_key")
-        found, below = frontier, self._fresh.limit(0)
+        found, below = frontier, checkpoint(self._fresh.limit(0))  # a join of `below` with `_fresh` needs other columns
         while aggregates["count"]:
             parents = frontier.withColumnRenamed("run_key", "parent_run")
             roots = frontier.withColumnRenamed("run_key", "execution")

@@ -15,8 +15,10 @@ from tools.locked_environment import Missing
 ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
 LAKEHOUSE = f"{ONELAKE}/Shop.Lakehouse"
 
+NOTEBOOK = "nb_shop_medallion"
+
 FABRIC = {
-    "spark.synapse.context.notebookname": "nb_shop_medallion",
+    "spark.synapse.context.notebookname": NOTEBOOK,
     "spark.synapse.workspace.name": "Sales",
     "trident.workspace.id": "3f2a9c1e-0000-4000-8000-00000000aa01",
     "trident.artifact.id": "7c1d5b20-0000-4000-8000-0000000000c1",
@@ -28,17 +30,18 @@ FABRIC = {
 
 @contextlib.contextmanager
 def fabric_session(
-    url: str, api_key: str, listener: str, lake: Path, doors: Path | None = None
+    url: str, api_key: str, listener: str, lake: Path, doors: Path | None = None, *, notebook: str = NOTEBOOK
 ) -> Iterator[SparkSession]:
     """Give a session whose OneLake is the folder `lake`; all lineage is sent when the block is left.
 
+    notebook: name of the application and the first part of its jobs' names.
     doors: where the OneLake transport, the plugin and the file transport bring the same events, if they shall.
     Spark's own talk goes to `lake/spark.log`. Raises Missing without Java or jars.
     """
     require_java()
     lake.mkdir(parents=True, exist_ok=True)
     http = _http(url, api_key)
-    conf = _spark(listener, lake) | FABRIC
+    conf = _spark(listener, lake) | FABRIC | {"spark.synapse.context.notebookname": notebook}
     if doors:
         port = _free_port()
         conf |= _listener(_every_door(http, doors, port)) | _plugin(doors, port)
@@ -55,7 +58,7 @@ def fabric_session(
 
 def _start(conf: dict[str, str]) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # the UDFs' workers: the very Python of this script
-    builder = SparkSession.builder.master("local[2]").appName(FABRIC["spark.synapse.context.notebookname"])
+    builder = SparkSession.builder.master("local[2]").appName(conf["spark.synapse.context.notebookname"])
     for key, value in conf.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -1,7 +1,8 @@
-"""The release workflow's checks: `python -m tools.release check TAG` and `python -m tools.release notes TAG`.
+"""The steps of the release workflow: `python -m tools.release check|notes|readme TAG`.
 
 `check` exits with status 1 unless the tag names the version in pyproject.toml and CHANGELOG.md has a section for it.
-`notes` prints that section. Needs Python 3.11 and no package.
+`notes` prints that section. `readme` replaces the way to install in README.md: before the first release it builds the
+wheel, after it an index has it. Needs Python 3.11 and no package.
 """
 
 import re
@@ -10,6 +11,13 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+
+_INSTALL = re.compile(r"(<!-- install:begin[^\n]*-->\n).*?(<!-- install:end -->)", re.DOTALL)
+_RELEASED = """```
+uvx --from 'headwater[server]' headwater demo    # without an installation
+pip install 'headwater[server]'
+```
+"""
 
 
 def problem(tag: str, project: str, changelog: str) -> str | None:
@@ -33,12 +41,24 @@ def notes(tag: str, changelog: str) -> str:
     return re.split(r"^## \[", changelog[found.end() :], maxsplit=1, flags=re.MULTILINE)[0].strip()
 
 
+def released(readme: str) -> str:
+    """Return the README with the way to install a released version. Raises ValueError without its marked block."""
+    text, count = _INSTALL.subn(lambda found: found[1] + _RELEASED + found[2], readme)
+    if count != 1:
+        raise ValueError("README.md has no block between <!-- install:begin --> and <!-- install:end -->. Restore it.")
+    return text
+
+
 def main() -> int:
-    """Run one of the two commands."""
+    """Run one of the commands."""
     command, tag = sys.argv[1:]
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     if command == "notes":
         sys.stdout.write(notes(tag, changelog) + "\n")
+        return 0
+    if command == "readme":
+        path = ROOT / "README.md"
+        path.write_text(released(path.read_text("utf-8")), "utf-8")
         return 0
     found = problem(tag, (ROOT / "pyproject.toml").read_text("utf-8"), changelog)
     if found:

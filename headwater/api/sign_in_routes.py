@@ -21,9 +21,11 @@ _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 class SignInRoutes:
     """The routes for sign-in. Without a configured client, only `/auth/me` exists."""
 
-    def __init__(self, access: Authenticator, sign_in: "SignIn | None"):
+    def __init__(self, access: Authenticator, sign_in: "SignIn | None", notice: str | None = None):
+        """notice: text above every page of the dashboard."""
         self._access = access
         self._sign_in = sign_in
+        self._notice = notice
 
     def routes(self) -> list[Route]:
         """Return the routes. They need no key."""
@@ -36,11 +38,10 @@ class SignInRoutes:
         ]  # fmt: skip
 
     async def _me(self, request: Request) -> Response:
-        """Return the caller (null without a valid credential), and whether sign-in is configured."""
+        """Return the caller (null without a valid credential), whether sign-in is configured, and the notice."""
         caller = await self._access.find(dict(request.headers), request.url.query)
-        answer = json_response(
-            200, {"who": _described(caller) if caller else None, "signIn": self._sign_in is not None}
-        )
+        who = _described(caller) if caller else None
+        answer = json_response(200, {"who": who, "signIn": self._sign_in is not None, "notice": self._notice})
         answer.headers.update(_NO_STORE)
         return answer
 

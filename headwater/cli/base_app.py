@@ -1,4 +1,4 @@
-"""The commands that do not import the rules of lineage: `up`, `check` and `--version`."""
+"""The commands that do not import the rules of lineage at once: `up`, `demo`, `check` and `--version`."""
 
 import sys
 from importlib.metadata import version
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from headwater.cli.demo import demo
 from headwater.cli.errors import warn
 from headwater.cli.options import EVENTS, LINEAGE, OPERATIONS, SETUP, Data, Json, example
 from headwater.cli.printing import show, table
@@ -41,6 +42,7 @@ def base_app(group: type[TyperGroup] = GroupedCommands) -> typer.Typer:
     app.command(
         "up", rich_help_panel=SETUP, epilog=example(NAME, "up", "--data", "./headwater-data", "--port", "5000")
     )(up)
+    app.command("demo", rich_help_panel=SETUP, epilog=example(NAME, "demo"))(demo)
     app.command("check", rich_help_panel=SETUP, epilog=example(NAME, "check"))(check)
     return app
 

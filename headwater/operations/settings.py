@@ -59,6 +59,9 @@ class GeneralSettings(BaseModel):
     contracts: Path | None = Field(
         None, description="Folder with data contracts and `policies.yml`; default is `contracts` in the data folder."
     )
+    notice: str | None = Field(
+        None, max_length=500, description="Text above every page of the dashboard, such as the name of an environment."
+    )
     tick_s: float = Field(
         1.0,
         gt=0,

@@ -107,7 +107,7 @@ def test_tokens_of_the_issuer_are_taken_like_keys(world: World) -> None:
 
 def test_somebody_signs_in_makes_a_key_and_signs_out(world: World) -> None:
     with httpx.Client(base_url=world.running.url, timeout=30) as browser:
-        assert browser.get("/auth/me").json() == {"who": None, "signIn": True}
+        assert browser.get("/auth/me").json() == {"who": None, "signIn": True, "notice": None}
         home = world.signed_in(browser, roles=["Reader"], preferred_username="mary@x", oid="0-1")
         assert (home.status_code, home.headers["location"]) == (303, "/runs")
         flags = home.headers.get_list("set-cookie")[0].lower()

@@ -56,6 +56,7 @@ NOT_IN_AZURE = {
         ("oidc_issuer", "oidc_audience", "oidc_roles", "oidc_client_id", "oidc_client_secret", "oidc_redirect_url"),
         "an app setting of who has registered an application",
     ),
+    "notice": "a text that an operator may add as an app setting",
     "marquez_strict": "the Functions host answers writes of the receiver",
     "session_key": "with oidc_client_id, where several instances answer",
 }

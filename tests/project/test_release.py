@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from tools.release import notes, problem
+from tools.release import notes, problem, released
 
 CHANGELOG = """# Changelog
 
@@ -40,6 +40,16 @@ def test_a_tag_of_the_version_with_entries_can_be_released() -> None:
 )
 def test_another_tag_or_a_version_without_entries_is_refused(tag: str, changelog: str, reason: str) -> None:
     assert reason in (problem(tag, PROJECT, changelog) or "")
+
+
+def test_a_tag_changes_how_the_readme_installs_headwater() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    changed = released(readme)
+    assert "uvx --from 'headwater[server]' headwater demo" in changed
+    assert "make wheel" not in changed.partition("<!-- install:begin")[2].partition("<!-- install:end")[0]
+    assert released(changed) == changed
+    with pytest.raises(ValueError, match="install:begin"):
+        released("# Headwater\n")
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda file: str(file.name))

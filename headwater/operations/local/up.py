@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +51,10 @@ class _Child:
     has_pid_file: bool = False
 
 
+Session = Callable[[str], int | None]
+"""Runs in a thread once the server answers; gets its address. A returned status stops Headwater with this status."""
+
+
 class Supervisor:
     """Starts `serve` and a process for each other service; restarts a dead one within 2 s.
 
@@ -73,9 +77,11 @@ class Supervisor:
         self._ended: queue.SimpleQueue[_Child | None] = queue.SimpleQueue()  # its put is safe in signal handlers
         self._children: dict[str, _Child] = {}
         self._stopping = False
+        self._status = 0
 
-    def stop(self) -> None:
-        """Ask to stop; safe in a signal handler."""
+    def stop(self, status: int = 0) -> None:
+        """Ask to stop with an exit status; safe in a signal handler."""
+        self._status = status
         self._stopping = True
         self._ended.put(None)
 
@@ -88,7 +94,7 @@ class Supervisor:
             self._start("parser", "headwater.operations.local.parser_process", (*parser, *index), 0)
         if "api" in self._stations:
             self._start("index", "headwater.operations.local.index_process", (*index, *serve), 0)
-        status = 0
+        status: int | None = None
         while (child := self.next_ended()) is not None:
             if child.process.returncode == GIVE_UP:
                 status = GIVE_UP
@@ -102,7 +108,7 @@ class Supervisor:
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
             self._start(child.name, child.module, child.inherited, deaths)
         self._end_children()
-        return status
+        return self._status if status is None else status
 
     def next_ended(self) -> _Child | None:
         """Wait for the next child that exits, None when asked to stop; checks for new sinks meanwhile."""
@@ -182,8 +188,8 @@ class Supervisor:
                 child.process.kill()
 
 
-def up(settings: Settings) -> int:
-    """Run Headwater in the foreground until SIGINT or SIGTERM; returns the exit status.
+def up(settings: Settings, session: Session | None = None) -> int:
+    """Run Headwater in the foreground until SIGINT or SIGTERM, or until the session ends it; returns the exit status.
 
     While the disk is full, it waits before it listens.
     """
@@ -205,7 +211,7 @@ def up(settings: Settings) -> int:
         supervisor = Supervisor(settings, folder, listener)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stop())
-        threading.Thread(target=_announce, args=(listener, folder), daemon=True).start()
+        threading.Thread(target=_announce, args=(listener, folder, supervisor, session), daemon=True).start()
         try:
             return supervisor.run()
         finally:
@@ -245,8 +251,8 @@ def _port_of(settings: Settings) -> Iterator[None]:
         ) from error
 
 
-def _announce(listener: socket.socket, folder: Path) -> None:
-    """Print the address once the server responds."""
+def _announce(listener: socket.socket, folder: Path, supervisor: Supervisor, session: Session | None) -> None:
+    """Print the address once the server responds, then run the session."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
@@ -257,3 +263,6 @@ def _announce(listener: socket.socket, folder: Path) -> None:
     except OSError:
         return  # it could not start and has logged the reason
     say(f"Headwater listens on http://{shown}:{port} · data in {folder} · stop with Ctrl-C")
+    status = session(f"http://{shown}:{port}") if session else None
+    if status is not None:
+        supervisor.stop(status)

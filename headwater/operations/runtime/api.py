@@ -55,6 +55,7 @@ class ApiResources:
         self._search = Search(self._home, open_rules(settings))
         self._shown = settings_shown(settings)
         self._contracts = contracts_path(settings)
+        self._notice = settings.notice
 
     def live(self) -> LiveFeed:
         """Return the object that streams to listeners, for the only process that serves them."""
@@ -93,7 +94,6 @@ class ApiResources:
         marquez = MarquezApi(
             open_views, search, self.bronze, self.access, freshness, record=self._record, writing=writing
         )
-        app.routes.extend(
-            [*marquez.routes(), *more, *SignInRoutes(self.access, self._sign_in).routes(), *Web().routes()]
-        )
+        sign_in = SignInRoutes(self.access, self._sign_in, self._notice)
+        app.routes.extend([*marquez.routes(), *more, *sign_in.routes(), *Web().routes()])
         return app

@@ -18,6 +18,8 @@ export interface Me {
   who: Who | null;
   /** Whether the server has sign-in. */
   signIn: boolean;
+  /** Text above every page, from the setting `notice`. */
+  notice: string | null;
 }
 
 export const useMe = () => useAddress<Me>('/auth/me');

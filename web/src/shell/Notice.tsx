@@ -1,14 +1,21 @@
-// A notice above every page if its code cannot be loaded, or if the server has a newer build.
+// Notices above every page: the one of the setting `notice`, and another if its code cannot be loaded, or if the server has a newer build.
 import { useEffect, useRef } from 'react';
 import { useNavigation } from 'react-router';
 
 import { useLiveState } from '../api/live';
+import { useMe } from '../api/me';
 import { Loading } from '../parts/States';
 import { checkForNewBuild, useLoadState } from './codeLoading';
 
 /** Shown until the code of the first page is loaded. */
 export function Starting() {
   return <main className="main"><Notice wanted="" /><Loading /></main>;
+}
+
+/** The text of the setting `notice`. */
+export function ServerNotice() {
+  const { data: me } = useMe();
+  return me?.notice ? <p className="state server-notice" role="note">{me.notice}</p> : null;
 }
 
 export function PageNotice() {

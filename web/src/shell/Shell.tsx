@@ -9,7 +9,7 @@ import { Account } from './Account';
 import { Behind } from './Behind';
 import { loadWithRetry } from './codeLoading';
 import { Navigation } from './Navigation';
-import { PageNotice } from './Notice';
+import { PageNotice, ServerNotice } from './Notice';
 import { useTheme } from './theme';
 
 const Search = lazy(() => loadWithRetry(() => import('./Search')));
@@ -31,6 +31,7 @@ export function Shell() {
       <a className="skip" href="#main">Skip to the page</a>
       <Top onSearch={() => setSearching(true)} />
       <main id="main" className="main" tabIndex={-1}>
+        <ServerNotice />
         <PageNotice />
         <Suspense fallback={<Loading />}>
           <Outlet />

@@ -14,14 +14,15 @@ SPARK_TESTS := $(foreach of,transfer/test_ingest transfer/test_stream test_silve
 	tests/spark/test_onelake_transport.py tests/spark/test_plugin.py tests/spark/test_notebook_doors.py tests/spark/test_extensions.py tests/spark/test_iceberg.py
 
 JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar jvm/connector/target/headwater-connector.jar
-NEEDED := setup setup-judges setup-azure-types $(JARS)
+DOCS := .cache/docs/lock.sha256
+NEEDED := setup setup-judges setup-azure-types $(JARS) $(DOCS)
 JARS4 := jvm/connector/target/headwater-connector-spark4.jar
 
 WEB := headwater/api/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help python setup fetched-jars spark-jars setup-test setup-judges setup-azure-types demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web container-steps screenshots
+.PHONY: help python setup fetched-jars spark-jars setup-test setup-judges setup-azure-types demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web container-steps screenshots docs
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -90,12 +91,19 @@ $(READY): locks/dev.txt pyproject.toml | python
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+docs: $(DOCS)  ## the documentation site, in dist/docs/; a broken link or anchor is an error
+	@$(PYTHON) -m tools.docs_site
+
+$(DOCS): locks/docs.txt | python
+	@$(PYTHON) -m tools.docs_env
+	@touch $@
+
 demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
 	@$(BIN)/python -m demo.run
 
 # code is checked while what only tests need is fetched
-check:  ## formatting, lint, types, direction of imports, language
-	@$(MAKE) --no-print-directory --jobs 6 --output-sync=line $(NEEDED) check-code check-page
+check:  ## formatting, lint, types, direction of imports, language, links of the documentation
+	@$(MAKE) --no-print-directory --jobs 6 --output-sync=line $(NEEDED) check-code check-page docs
 
 check-code: $(READY)
 	$(BIN)/ruff format --check .
@@ -123,7 +131,7 @@ test-page-in-one-piece:
 test-fast: setup-test  ## the quick tests, under a minute
 	$(BIN)/pytest -m "not slow and not long" $(SPREAD) 2
 
-screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
+screenshots: setup-test  ## the pictures of the documentation, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
 	@$(BIN)/python -m tools.small_pictures docs/images/*.png
 

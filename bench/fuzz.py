@@ -62,7 +62,7 @@ def _fill(name: str, corpus: Path) -> None:
     for number, line in enumerate(lines[:200]):
         (corpus / f"event{number}").write_bytes(line[:_LONGEST])
     if name == "rules":
-        for number, file in enumerate(sorted([*Path("headwater").rglob("*.yaml"), *Path("docs").glob("*.md")])):
+        for number, file in enumerate(sorted([*Path("headwater").rglob("*.yaml"), *Path("docs").rglob("*.md")])):
             (corpus / f"rules{number}").write_bytes(file.read_bytes()[:_LONGEST])
     if name == "names":
         for number, text in enumerate((b"s3://lake\na/b/c", b"abfss://c@a.dfs.core.windows.net\n/x", b"hive\ndb.t")):

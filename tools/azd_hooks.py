@@ -30,7 +30,8 @@ def preprovision() -> None:
     for name in ("RECEIVER_KEYS", "PIPELINE_KEYS"):
         if not os.environ.get(name):
             sys.exit(
-                f"{name} is not set. The vault gets its value from this shell. Export it: docs/azure.md, Deploying."
+                f"{name} is not set. The vault gets its value from this shell. Export it: "
+                "docs/how-to/platform-operator/azure.md, Deploying."
             )
         if not _is_list(os.environ[name]):
             sys.exit(

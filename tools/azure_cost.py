@@ -1,4 +1,6 @@
-"""What Headwater costs on Azure a month: the tables of docs/azure.md, from stated prices and the parameter files.
+"""Compute what Headwater costs on Azure a month, from stated prices and the parameter files.
+
+The tables are in docs/how-to/platform-operator/azure.md.
 
 `python -m tools.azure_cost` prints them. Prices are public list prices, stated here only; change them to yours.
 """
@@ -43,10 +45,11 @@ EVENT_KB = 8
 PEAK = 4
 """Busiest minute against the day's mean."""
 LAKE_SHARE = 0.12
-"""Bytes in the lake for each byte of events (docs/benchmarks.md: 9 to 12 %)."""
+"""Bytes in the lake for each byte of events (docs/explanation/benchmarks.md: 9 to 12 %)."""
 KEPT_DAYS = 365
 REQUESTS_A_SECOND = 100
-"""An instance of the receiver; the station alone takes thousands (docs/benchmarks.md), the host's part is not known."""
+"""An instance of the receiver; the station alone takes thousands (docs/explanation/benchmarks.md),
+the host's part is not known."""
 DELIVERY_S = 2.0
 """An execution of the parser, opened clients and storage included; not measured on Azure."""
 TIMERS_A_DAY = 86_400 // 300 + 86_400 // 600 + 2 * (86_400 // 3600)
@@ -245,7 +248,7 @@ CASES = (("small", 1_000), ("small", 10_000), ("small", 100_000), ("small", 1_00
 
 
 def tables() -> str:
-    """Return the Markdown that docs/azure.md holds: the sums, each bill, the prices."""
+    """Return the Markdown that docs/how-to/platform-operator/azure.md holds: the sums, each bill, the prices."""
     parts = [_summary()]
     parts += [_bill_table(*case) for case in CASES]
     parts.append(_api_table())

@@ -98,7 +98,7 @@ class FreshnessMeter:
         return min((each_us for each_us in (*in_log, in_bronze) if each_us is not None), default=None)
 
     def answer(self) -> Freshness:
-        """Return the answer of the question `freshness`; see docs/api.md."""
+        """Return the answer of the question `freshness`; see docs/reference/api.md."""
         with self._lock:
             waiting = self._waiting()
             gold = self._gold_freshness(waiting.log_s)

@@ -58,7 +58,7 @@ def _refuse_unknown(known: set[str], environment: Mapping[str, str]) -> None:
         if name.startswith(PREFIX) and name not in known and not name.startswith(_HUB_PREFIX):
             raise WrongSetting(
                 f"Unknown variable {name}; the nearest known one is {_nearest(name, known)}. Rename it, or remove it "
-                "from the environment. See docs/settings.md."
+                "from the environment. See docs/reference/settings.md."
             )
 
 

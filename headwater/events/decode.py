@@ -1,7 +1,8 @@
 """Decodes the JSON that producers send: strict if an error would lose data, lenient with harmless oddities.
 
-msgspec rejects lone surrogates and numbers beyond a double. Both occur in accepted events (docs/events.md, flags), so
-this module decodes them with `json`, after excluding what `json` accepts in addition: NaN, a BOM and UTF-16.
+msgspec rejects lone surrogates and numbers beyond a double. Both occur in accepted events (docs/reference/tables.md,
+flags), so this module decodes them with `json`, after excluding what `json` accepts in addition: NaN, a BOM and
+UTF-16.
 """
 
 import json

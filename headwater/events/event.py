@@ -144,7 +144,7 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True):
 class Event(Sent, frozen=True, gc=False, kw_only=True):
     """An OpenLineage event, redacted. Events with equal content have the same `id` (128 bits).
 
-    lineage_hashes: of `lineage` facets of the run, the job or a dataset; flags: oddities (docs/events.md).
+    lineage_hashes: of `lineage` facets of the run, the job or a dataset; flags: oddities (docs/reference/tables.md).
     """
 
     id: bytes

@@ -1,4 +1,4 @@
-"""Removes secrets from events before they reach the lake. `docs/redaction.md` lists the rules.
+"""Removes secrets from events before they reach the lake. `docs/reference/redaction.md` lists the rules.
 
 `suspicious` searches raw text quickly and flags every text that `redact` would change, so clean events are not walked.
 Column names stay, because `redact` changes only text values, and lineage has objects.

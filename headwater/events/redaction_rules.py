@@ -1,4 +1,4 @@
-"""The redaction rules for a single text. See `docs/redaction.md`.
+"""The redaction rules for a single text. See `docs/reference/redaction.md`.
 
 Every rule is one RE2 pattern, which takes linear time. The search continues at the end of each match.
 """

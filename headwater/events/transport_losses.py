@@ -1,6 +1,6 @@
 """Converts reports of dropped events by a transport to events, so that they are stored once, like all events.
 
-A report is the last line of a file of events: `{"headwater": {…}}` (docs/doors.md).
+A report is the last line of a file of events: `{"headwater": {…}}` (docs/how-to/data-engineer/offline-ingestion.md).
 """
 
 from typing import Annotated

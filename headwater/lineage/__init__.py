@@ -1,1 +1,1 @@
-"""The rules of lineage (docs/lineage.md) as pure functions, shared by the index and Spark."""
+"""The rules of lineage (docs/reference/lineage.md) as pure functions, shared by the index and Spark."""

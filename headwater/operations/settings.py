@@ -247,7 +247,9 @@ def _wrong(error: ValidationError, model: type[Settings], sources: Mapping[str, 
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
         known = ", ".join(model.model_fields)
         return WrongSetting(f"Unknown setting {name!r} in {sources.get(name, FILE)}. Known settings: {known}.")
-    return WrongSetting(f"Setting {where!r} from {sources.get(name, FILE)}: {first['msg']}. See docs/settings.md.")
+    return WrongSetting(
+        f"Setting {where!r} from {sources.get(name, FILE)}: {first['msg']}. See docs/reference/settings.md."
+    )
 
 
 def keys_path(settings: Settings) -> Path:

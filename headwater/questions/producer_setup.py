@@ -1,6 +1,6 @@
 """The question `connect`: configuration to copy for each producer, and a test event.
 
-`docs/connect.md`, the page, the command and the notebooks show these texts.
+`docs/how-to/data-engineer/connect.md`, the page, the command and the notebooks show these texts.
 """
 
 import json

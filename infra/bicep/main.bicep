@@ -1,6 +1,6 @@
 // Headwater on Azure: receiver and pipeline as two function apps, the hub between them, the lake behind; if wanted, a third
 // app that hands what the lake has taken on to other systems.
-// Deploy with small.bicepparam or standard.bicepparam; docs/azure.md says how, and what it costs.
+// Deploy with small.bicepparam or standard.bicepparam; docs/how-to/platform-operator/azure.md says how, and what it costs.
 targetScope = 'resourceGroup'
 
 @description('Begins every name; lower-case letters and digits, a letter first.')
@@ -188,7 +188,7 @@ param notebookWriteKey string = ''
 @secure()
 param notebookReadKey string = ''
 
-@description('Keys of producers, as JSON: docs/settings.md, Keys. Only the receiver can read them.')
+@description('Keys of producers, as JSON: docs/reference/settings.md, Keys. Only the receiver can read them.')
 @secure()
 @minLength(2)
 param receiverKeys string

@@ -1,4 +1,4 @@
-// Up to about 100,000 events a day; events are in the lake within about a minute. docs/azure.md has the cost.
+// Up to about 100,000 events a day; events are in the lake within about a minute. docs/how-to/platform-operator/azure.md has the cost.
 using 'main.bicep'
 
 param throughputUnits = 1

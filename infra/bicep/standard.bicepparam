@@ -1,4 +1,4 @@
-// Up to about 10 million events a day; events are in the lake within about ten seconds. docs/azure.md has the cost.
+// Up to about 10 million events a day; events are in the lake within about ten seconds. docs/how-to/platform-operator/azure.md has the cost.
 using 'main.bicep'
 
 param throughputUnits = 2

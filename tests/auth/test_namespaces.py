@@ -1,4 +1,6 @@
-"""What a key of some namespaces may speak of: its own runs, and the life of its own datasets (docs/security.md)."""
+"""What a key of some namespaces may speak of: its own runs, and the life of its own datasets
+(docs/explanation/security.md).
+"""
 
 import asyncio
 import json

@@ -187,7 +187,7 @@ def _requests(kind: str, run: str) -> list[Sent]:
     for route in routes.ROUTES:
         goes_well = route.name in ("rejected-retry", "keys", "settings", "live", "audit", "admin-log")
         sent.append(Sent(route.method, f"{API}/{route.path.format(**names)}", goes_well, 2))
-    for base, table in (("/api/v1", marquez_routes._ROUTES), ("/api/v2beta/search", {"jobs": {"GET": None}})):
+    for base, table in (("/api/v1", marquez_routes.HANDLERS), ("/api/v2beta/search", {"jobs": {"GET": None}})):
         for pattern, methods in table.items():
             for method in methods:
                 turn = (

@@ -198,7 +198,7 @@ def test_a_description_speaks_of_no_parameter_that_its_tool_lacks(answers: list[
 
 
 def test_the_documentation_names_the_registered_tools() -> None:
-    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/analytics-engineer/agents.md").read_text("utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == TOOLS
 

@@ -255,7 +255,7 @@ def test_a_name_ends_in_the_word_that_tells(name: str) -> None:
 
 
 def test_the_documented_examples_come_out_as_documented() -> None:
-    page = (ROOT / "docs" / "redaction.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/redaction.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
     examples = [(cells[2].strip(" `"), cells[3].strip(" `")) for cells in rows]
     wrong = [(before, after) for before, after in examples if "\u2026" not in before and show(before) != after]

@@ -165,7 +165,7 @@ def test_a_token_is_hidden_by_its_shape_alone(token: str) -> None:
 
 
 def test_the_page_lists_every_service_whose_tokens_are_known_by_shape() -> None:
-    page = Path("docs/redaction.md").read_text()
+    page = Path("docs/reference/redaction.md").read_text()
     listed = page.partition("## Tokens by service")[2].partition("## ")[0]
     assert [token.service for token in TOKENS if f"{token.service}" not in listed] == []
 

@@ -7,7 +7,8 @@ import pytest
 from tests.support.http_client import Gateway, running
 from tests.support.paths import EVENTS
 
-# Checked by hand against the three shapes of an event (docs/api.md): what is refused lacks what stands beside it.
+# Checked by hand against the three shapes of an event (docs/reference/api.md): what is refused lacks what stands
+# beside it.
 STORED_AND_REFUSED: dict[str, tuple[int, int]] = {
     "compat-simple-run-event": (1, 0),  # `runId: "run_id"` and `producer: "producer"` are odd, not wrong
     "compat-spark-dataproc-complete": (12, 0),

@@ -1,4 +1,6 @@
-"""The cost tables of docs/azure.md: they are what the prices, the tiers and the arithmetic come to."""
+"""The cost tables of docs/how-to/platform-operator/azure.md: they are what the prices, the tiers and the
+arithmetic come to.
+"""
 
 import pytest
 
@@ -27,13 +29,15 @@ def lines(tier: Tier, events: int) -> dict[str, float]:
 
 
 def test_the_page_shows_what_is_computed() -> None:
-    page = (ROOT / "docs" / "azure.md").read_text()
-    assert tables() in page, "run `python -m tools.azure_cost` and put its tables into docs/azure.md"
+    page = (ROOT / "docs/how-to/platform-operator/azure.md").read_text()
+    assert tables() in page, (
+        "run `python -m tools.azure_cost` and put its tables into docs/how-to/platform-operator/azure.md"
+    )
     assert PRICES_AS_OF in page
 
 
 def test_the_way_at_the_head_of_the_page_shows_the_small_tiers_bill() -> None:
-    head = (ROOT / "docs" / "azure.md").read_text().partition("Two function apps")[0]
+    head = (ROOT / "docs/how-to/platform-operator/azure.md").read_text().partition("Two function apps")[0]
     found = bill(SMALL, 10_000)
     assert [line.what for line in found if f"{line.usd:.2f}" not in head] == []
     assert f"{sum(line.usd for line in found):.2f} (€ {total_eur(found):.2f})" in head

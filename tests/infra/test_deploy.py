@@ -227,6 +227,6 @@ def test_the_page_registers_every_provider_that_the_templates_use() -> None:
         found["type"].partition("/")[0] for file in template_names() for found in template(file)["resources"].values()
     }
     delegated = set(re.findall(r"'(Microsoft\.App)/environments'", (BICEP / "modules/network.bicep").read_text()))
-    (line,) = re.findall(r"for provider in (.*?); do", (ROOT / "docs" / "azure.md").read_text())
+    (line,) = re.findall(r"for provider in (.*?); do", (ROOT / "docs/how-to/platform-operator/azure.md").read_text())
     assert delegated == {"Microsoft.App"}
     assert {f"Microsoft.{name}" for name in line.split()} == used | delegated

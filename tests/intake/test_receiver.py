@@ -1,4 +1,6 @@
-"""The receiver's table of answers (docs/api.md, "Posting events"), without a server: every row, and which row wins."""
+"""The receiver's table of answers (docs/reference/api.md, "Posting events"), without a server: every row, and
+which row wins.
+"""
 
 import asyncio
 import gzip

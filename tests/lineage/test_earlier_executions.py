@@ -1,4 +1,6 @@
-"""Rules 6.8, 6.9, 8.4, 9.3 (docs/lineage.md): earlier executions that used a column, earlier writes that remain."""
+"""Rules 6.8, 6.9, 8.4, 9.3 (docs/reference/lineage.md): earlier executions that used a column, earlier writes that
+remain.
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How jobs fold: `docs/lineage.md`, "What is part of what"; and the tree of a run."""
+"""How jobs fold: `docs/reference/lineage.md`, "What is part of what"; and the tree of a run."""
 
 from collections.abc import Iterator
 from random import Random

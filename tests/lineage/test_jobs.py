@@ -189,7 +189,7 @@ def test_names_of_one_job_from_run_to_run_are_one(sent: str, job: str) -> None:
 
 
 def test_the_documentation_has_an_example_of_each_shipped_rule() -> None:
-    text = (ROOT / "docs" / "names.md").read_text().split("### `jobs.yaml`")[1].split("\n### ")[0]
+    text = (ROOT / "docs/reference/names.md").read_text().split("### `jobs.yaml`")[1].split("\n### ")[0]
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|$", text, re.MULTILINE)
     rules = default_rules()
     for rule, sent, job in rows:

@@ -1,4 +1,4 @@
-"""Rules 1-12 of lineage (docs/lineage.md), a test for each thing they say that is not asked in `rule_cases/`.
+"""Rules 1-12 of lineage (docs/reference/lineage.md), a test for each thing they say that is not asked in `rule_cases/`.
 
 The form of names: test_rule_02_names.py. Tables are a, b, c, d; an edge is (from column, to column, how). What comes
 later in a test's list is received later.

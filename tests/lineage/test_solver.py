@@ -1,4 +1,4 @@
-"""The reference solver itself, case by case against docs/lineage.md: it must be right on its own."""
+"""The reference solver itself, case by case against docs/reference/lineage.md: it must be right on its own."""
 
 import copy
 from collections import defaultdict

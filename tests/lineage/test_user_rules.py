@@ -42,7 +42,7 @@ from tests.rule_cases.events import done, table, writes
 from tests.support.commands import commanded
 from tests.support.paths import ROOT
 
-DOCS = (ROOT / "docs" / "names.md").read_text()
+DOCS = (ROOT / "docs/reference/names.md").read_text()
 READERS: dict[str, Any] = {
     "names.yaml": read_name_rules,
     "jobs.yaml": read_job_rules,
@@ -62,7 +62,7 @@ TAGGED = "version: 1\ntags: [{namespace: 's3a://B', dataset: /t/, column: Email,
 
 
 def example(file: str) -> str:
-    """Return the example of a file in docs/names.md."""
+    """Return the example of a file in docs/reference/names.md."""
     found = re.search(rf"^### `{re.escape(file)}`.*?```\w+\n(.*?)```", DOCS, re.MULTILINE | re.DOTALL)
     assert found
     return found[1]

@@ -1,7 +1,8 @@
 """What Marquez's Java client and page take in each answer: a null or a text of another form breaks a list or a page.
 
 Written from the constructors of the client's models (`@NonNull`, `Instant`, `ZonedDateTime`, `UUID`, `URL`, `URI`,
-enums; its `ImmutableMap`s and `ImmutableSet`s take no null) and from the types of the page, `docs/marquez.md` lists it.
+enums; its `ImmutableMap`s and `ImmutableSet`s take no null) and from the types of the page,
+`docs/reference/marquez.md` lists it.
 """
 
 # ruff: noqa: N815 - members are called as Marquez calls them

@@ -1,4 +1,4 @@
-"""Every call of Marquez's page and clients: fields, paging, refusals (`docs/marquez.md` lists the calls)."""
+"""Every call of Marquez's page and clients: fields, paging, refusals (`docs/reference/marquez.md` lists the calls)."""
 
 import re
 from typing import Any

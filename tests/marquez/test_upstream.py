@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.producers]
 
 NAME = "marquez-tests"
 SOURCES = jars.JVM / NAME
-LISTED = (ROOT / "docs" / "marquez.md").read_text().partition("## Marquez's own tests")[2]
+LISTED = (ROOT / "docs/reference/marquez.md").read_text().partition("## Marquez's own tests")[2]
 """The page lists each test that does not pass, with the reason."""
 
 Test = tuple[str, str]

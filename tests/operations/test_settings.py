@@ -143,8 +143,8 @@ def test_a_key_is_never_shown() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    text = (ROOT / "docs" / "settings.md").read_text()
+    text = (ROOT / "docs/reference/settings.md").read_text()
     for name, field in Settings.model_fields.items():
-        assert f"| `{name}` |" in text, f"docs/settings.md does not say what {name} is"
+        assert f"| `{name}` |" in text, f"docs/reference/settings.md does not say what {name} is"
         assert field.description
-        assert field.description in text, f"docs/settings.md describes {name} otherwise than the code"
+        assert field.description in text, f"docs/reference/settings.md describes {name} otherwise than the code"

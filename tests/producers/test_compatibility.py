@@ -13,7 +13,7 @@ import pytest
 from tests.support.compatibility import COMPAT, CONSUMER, RECORDED, STAND_INS, VALIDATOR, counted, lay_out
 from tests.support.data.shop import Asker, up
 
-PAGE = COMPAT.parent / "docs" / "compatibility.md"
+PAGE = COMPAT.parent / "docs/reference/compatibility.md"
 HIVE, REMADE = "hdfs://dataproc-producer-test-m", "/user/hive/warehouse/t2"
 BUCKET = "gs://mock-bucket"
 ROW = re.compile(r"^\| `(\w+)` \| (\d+) \| (\d*) \| (\d*) \| (\d*) \| (\w+) \|", re.MULTILINE)
@@ -45,7 +45,7 @@ def test_every_scenario_ends_as_expected_and_the_docs_say_so(tmp_path: Path) -> 
 
 
 def documented() -> dict[str, tuple[str, int, dict[str, int]]]:
-    """Read the table of `docs/compatibility.md`, whose rows are those of the suite's own events."""
+    """Read the table of `docs/reference/compatibility.md`, whose rows are those of the suite's own events."""
     rows = ROW.findall(PAGE.read_text("utf-8"))
     entities = ("job", "run", "dataset")
     return {

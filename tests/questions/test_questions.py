@@ -38,7 +38,7 @@ from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.slow  # a Headwater
 
-DOCS = (ROOT / "docs" / "questions.md").read_text()
+DOCS = (ROOT / "docs/reference/questions.md").read_text()
 WIDE = ("s3://wide", "source")
 MANY = 10_000
 EMAIL = {"namespace": LAKE, "dataset": "landing/customers", "column": "email"}

@@ -1,4 +1,6 @@
-"""What runs say beside lineage, who reads a dataset, and what pages leave out: `docs/questions.md`, `docs/names.md`."""
+"""What runs say beside lineage, who reads a dataset, and what pages leave out: `docs/reference/questions.md`,
+`docs/reference/names.md`.
+"""
 
 import json
 from pathlib import Path

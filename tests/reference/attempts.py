@@ -1,4 +1,4 @@
-"""What runs report that did not complete (docs/lineage.md: rule 6.10)."""
+"""What runs report that did not complete (docs/reference/lineage.md: rule 6.10)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What shows tagged values, hides them, or may show them (docs/lineage.md: the masking surface)."""
+"""What shows tagged values, hides them, or may show them (docs/reference/lineage.md: the masking surface)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ def exposed_until(lineage: Reference, sources: Iterable[Column]) -> dict[Column,
 
 
 def tagged_states(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
-    """Return for the tagged columns themselves whether every write of them masks (docs/lineage.md: 8.5)."""
+    """Return for the tagged columns themselves whether every write of them masks (docs/reference/lineage.md: 8.5)."""
     tagged = Tagged(lineage, sources)
     return lineage.shown({node: "masked" if tagged.is_masked(node) else "exposed" for node in tagged.listed}, ())
 

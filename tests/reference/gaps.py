@@ -1,4 +1,6 @@
-"""The columns of an output for which its run gives no source (docs/lineage.md: every column is accounted for)."""
+"""The columns of an output for which its run gives no source (docs/reference/lineage.md: every column is accounted
+for).
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 

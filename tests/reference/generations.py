@@ -1,4 +1,4 @@
-"""Which generation of a dataset a mention means (docs/lineage.md: generations)."""
+"""Which generation of a dataset a mention means (docs/reference/lineage.md: generations)."""
 
 from collections import defaultdict
 from collections.abc import Iterable

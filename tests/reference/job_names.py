@@ -1,4 +1,6 @@
-"""The canonical names of jobs (docs/lineage.md: jobs), as far as worlds and cases need them; written on their own."""
+"""The canonical names of jobs (docs/reference/lineage.md: jobs), as far as worlds and cases need them; written on
+their own.
+"""
 
 import re
 

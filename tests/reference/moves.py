@@ -1,4 +1,4 @@
-"""Columns of names that moved: the same column before and after (docs/lineage.md: 10.11)."""
+"""Columns of names that moved: the same column before and after (docs/reference/lineage.md: 10.11)."""
 
 from collections.abc import Collection, Iterator
 

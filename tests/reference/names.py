@@ -1,4 +1,4 @@
-"""What a name is bound to at a time: canonical form, bindings (docs/lineage.md: names)."""
+"""What a name is bound to at a time: canonical form, bindings (docs/reference/lineage.md: names)."""
 
 import re
 from collections import defaultdict

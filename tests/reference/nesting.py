@@ -1,4 +1,4 @@
-"""What an edge between columns says about what is nested in them (docs/lineage.md: columns and nesting)."""
+"""What an edge between columns says about what is nested in them (docs/reference/lineage.md: columns and nesting)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

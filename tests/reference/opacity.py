@@ -1,4 +1,4 @@
-"""What runs read without saying which columns, and what explains it (docs/lineage.md: edges of one run)."""
+"""What runs read without saying which columns, and what explains it (docs/reference/lineage.md: edges of one run)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which readers without output and writers without input may be connected (docs/lineage.md: stops)."""
+"""Which readers without output and writers without input may be connected (docs/reference/lineage.md: stops)."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,4 +1,6 @@
-"""Impact, upstream, tags (docs/lineage.md: questions), asked of a Reference; surface and unused stand beside them."""
+"""Impact, upstream, tags (docs/reference/lineage.md: questions), asked of a Reference; surface and unused stand
+beside them.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Stored events as a set, and runs as the union of their events (docs/lineage.md: events and runs, jobs)."""
+"""Stored events as a set, and runs as the union of their events (docs/reference/lineage.md: events and runs, jobs)."""
 
 import json
 import re

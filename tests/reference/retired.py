@@ -1,4 +1,4 @@
-"""Which jobs are retired, or presumed to be (docs/lineage.md: rules 6.11 and 6.12)."""
+"""Which jobs are retired, or presumed to be (docs/reference/lineage.md: rules 6.11 and 6.12)."""
 
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,4 +1,6 @@
-"""The schemas of generations in time, and the keys of columns (docs/lineage.md: edges of one run, columns)."""
+"""The schemas of generations in time, and the keys of columns (docs/reference/lineage.md: edges of one run,
+columns).
+"""
 
 import re
 from collections import Counter, defaultdict

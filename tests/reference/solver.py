@@ -1,4 +1,4 @@
-"""Every answer straight from docs/lineage.md, worked out anew from the whole list of events."""
+"""Every answer straight from docs/reference/lineage.md, worked out anew from the whole list of events."""
 
 import copy
 from collections import defaultdict

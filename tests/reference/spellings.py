@@ -1,4 +1,4 @@
-"""How answers spell a column (docs/lineage.md: columns)."""
+"""How answers spell a column (docs/reference/lineage.md: columns)."""
 
 from collections.abc import Iterator
 

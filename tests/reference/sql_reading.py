@@ -1,4 +1,6 @@
-"""What the INSERTs of `world_sql.py` say, read by patterns (docs/lineage.md: columns that follow from SQL)."""
+"""What the INSERTs of `world_sql.py` say, read by patterns (docs/reference/lineage.md: columns that follow from
+SQL).
+"""
 
 import re
 from collections.abc import Mapping, Sequence, Set

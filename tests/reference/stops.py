@@ -1,4 +1,4 @@
-"""Where impact and upstream stop, as lineage names no columns there (docs/lineage.md: questions)."""
+"""Where impact and upstream stop, as lineage names no columns there (docs/reference/lineage.md: questions)."""
 
 from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import Dataset

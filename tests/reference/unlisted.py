@@ -1,4 +1,4 @@
-"""Names in column lineage that a run does not list (docs/lineage.md: 4.10)."""
+"""Names in column lineage that a run does not list (docs/reference/lineage.md: 4.10)."""
 
 import re
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Whether a column is used, and what proves it (docs/lineage.md: unused)."""
+"""Whether a column is used, and what proves it (docs/reference/lineage.md: unused)."""
 
 from functools import cached_property
 

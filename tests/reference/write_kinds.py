@@ -1,4 +1,6 @@
-"""Which writes replace all rows that were there (docs/lineage.md: 6.7), as far as worlds and cases need it."""
+"""Which writes replace all rows that were there (docs/reference/lineage.md: 6.7), as far as worlds and cases need
+it.
+"""
 
 import re
 from collections.abc import Collection, Iterable

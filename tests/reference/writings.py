@@ -1,4 +1,4 @@
-"""What one run, or one declared event, writes and from what (docs/lineage.md: edges of one run)."""
+"""What one run, or one declared event, writes and from what (docs/reference/lineage.md: edges of one run)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

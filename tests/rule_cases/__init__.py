@@ -1,1 +1,3 @@
-"""Hand-written cases of the rules of lineage, worked out from docs/lineage.md and held against every judge."""
+"""Hand-written cases of the rules of lineage, worked out from docs/reference/lineage.md and held against every
+judge.
+"""

@@ -1,4 +1,5 @@
-"""One story of events and the answers that docs/lineage.md gives to it, each worked out by hand from the text.
+"""One story of events and the answers that docs/reference/lineage.md gives to it, each worked out by hand from the
+text.
 
 Columns are `dataset.column`. In a whole answer `?` in place of a value leaves open whether and as what it is there.
 """

@@ -1,4 +1,4 @@
-"""What two readers of docs/lineage.md told apart in random worlds, until its text settled it."""
+"""What two readers of docs/reference/lineage.md told apart in random worlds, until its text settled it."""
 
 from tests.reference.world_events import at, dataset, dataset_event, symlinks
 from tests.rule_cases.case import Case, case, dropped, edges, exposed, impact, surface, unused, upstream

@@ -1,4 +1,6 @@
-"""Rule 13 where a run's SQL needs columns that only other runs tell (docs/lineage.md: columns that follow from SQL)."""
+"""Rule 13 where a run's SQL needs columns that only other runs tell (docs/reference/lineage.md: columns that
+follow from SQL).
+"""
 
 from tests.reference.world_events import Json, facet
 from tests.rule_cases.case import case, impact, stops, unused, upstream

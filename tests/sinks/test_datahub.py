@@ -1,4 +1,6 @@
-"""DataHub by its own model: its rules D1 to D10 (docs/sinks.md), where we differ, and a judge: its own package."""
+"""DataHub by its own model: its rules D1 to D10 (docs/reference/sinks.md), where we differ, and a judge: its own
+package.
+"""
 
 import json
 from collections.abc import Iterable

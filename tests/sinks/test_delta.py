@@ -135,7 +135,7 @@ def test_a_check_makes_the_table_with_the_columns_of_the_documentation(tmp_path:
     with closing(open_sink(delta(tmp_path / "runs"), no_token)) as target:  # type: ignore[arg-type]
         assert target.check() == "the table exists, at version 0"
     names = [field.name for field in DeltaTable(str(tmp_path / "runs")).schema().fields]
-    section = (ROOT / "docs" / "sinks.md").read_text().split("## Delta table")[1].split("\n## ")[0]
+    section = (ROOT / "docs/reference/sinks.md").read_text().split("## Delta table")[1].split("\n## ")[0]
     assert set(names) == {*SENT_RUNS.columns}
     assert [name for name in names if f"`{name}`" not in section] == []
 

@@ -63,7 +63,7 @@ def test_a_file_may_name_none(text: str) -> None:
 
 
 def test_the_examples_of_the_documentation_can_be_read() -> None:
-    _, *examples = (ROOT / "docs" / "sinks.md").read_text().split("```yaml\n")
+    _, *examples = (ROOT / "docs/reference/sinks.md").read_text().split("```yaml\n")
     found = [read_sinks(text.split("```")[0], "sinks.yml").sinks for text in examples]
     assert [[each.options.type for each in sinks.values()] for sinks in found] == [
         ["marquez", "openlineage", "kafka", "file"],

@@ -61,7 +61,7 @@ def accelerator_names() -> QualifiedNames:
         ("postgresql://10.2.0.4:5432/postgres", "t1", "postgresql://servers/10.2.0.4:5432/dbs/postgres/schemas/public/tables/t1"),
         ("postgresql://10.2.0.4:5432/postgres", "my.t1", "postgresql://servers/10.2.0.4:5432/dbs/postgres/schemas/my/tables/t1"),
         ("azurekusto://shop.eastus2.kusto.windows.net/database01", "table01", "https://shop.eastus2.kusto.windows.net/database01/table01"),
-        # The three that differ on purpose: docs/sinks.md says why.
+        # The three that differ on purpose: docs/reference/sinks.md says why.
         ("wasbs://rawdata@acme.blob.core.windows.net", "/retail", "https://acme.dfs.core.windows.net/rawdata/retail"),
         ("wasb://rawdata@acme.blob.core.windows.net", "/retail", "https://acme.dfs.core.windows.net/rawdata/retail"),
         ("dbfs", "/mnt/blobx2/foo", "https://ysa.dfs.core.windows.net/myx2/subdir/foo"),

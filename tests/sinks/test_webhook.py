@@ -50,8 +50,8 @@ def told(world: SinkWorld, *made: dict[str, Any], **options: Any) -> list[dict[s
 
 
 def verify(body: bytes, headers: dict[str, str], secret: str) -> bool:
-    """Run what docs/sinks.md tells receivers to run."""
-    docs = (ROOT / "docs" / "sinks.md").read_text()
+    """Run what docs/reference/sinks.md tells receivers to run."""
+    docs = (ROOT / "docs/reference/sinks.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", docs, re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)

@@ -1,4 +1,4 @@
-"""docs/spark.md lists every table of silver and gold with exactly its columns."""
+"""docs/reference/silver-and-gold.md lists every table of silver and gold."""
 
 import re
 
@@ -7,18 +7,15 @@ import pytest
 from headwater.tables import GOLD, SILVER, ListOf, StructOf, Table
 from tests.support.paths import ROOT
 
-_PAGE = (ROOT / "docs" / "spark.md").read_text("utf-8")
+_PAGE = (ROOT / "docs/reference/silver-and-gold.md").read_text("utf-8")
 _LAYERS = {"Silver": SILVER, "Gold": GOLD}
 
 
 @pytest.mark.parametrize("layer", _LAYERS)
-def test_the_page_lists_the_tables_with_their_columns(layer: str) -> None:
+def test_the_page_lists_the_tables(layer: str) -> None:
     section = _PAGE.partition(f"## {layer}\n")[2].partition("\n## ")[0]
-    listed = {
-        name: columns.split(", ")
-        for name, columns in re.findall(r"^\| `(\w+)` \| .* \| `([^`]+)`", section, re.MULTILINE)
-    }
-    assert listed == {table.name: list(table.columns) for table in _LAYERS[layer]}
+    listed = re.findall(r"^\| `(\w+)` \| ", section, re.MULTILINE)
+    assert sorted(listed) == sorted(table.name for table in _LAYERS[layer])
 
 
 @pytest.mark.parametrize("table", [*SILVER, *GOLD], ids=lambda table: table.name)

@@ -17,7 +17,7 @@ class Address:
 
     kind: `jdbc`, `file` or `spec`. table: the table at the address, may be empty for a file. means: the canonical
     name of the table. extracted: what the extractor makes of it. reason: why that leads to another canonical name,
-    a key of the table in docs/names.md; empty where it does not.
+    a key of the table in docs/explanation/benchmarks.md; empty where it does not.
     """
 
     kind: str

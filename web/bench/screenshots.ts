@@ -1,4 +1,4 @@
-// The pictures of docs/dashboard.md: every page of the routes' table and the cases below, light and dark, on the recorded
+// The pictures of docs/reference/dashboard.md: every page of the routes' table and the cases below, light and dark, on the recorded
 // pipeline's lake, or on one of tables that are wide and deep. `npm run tools bench/screenshots.ts -- -t NAME` makes some.
 import { join } from 'node:path';
 

@@ -1,1 +1,1 @@
-"""The API of Marquez on our index. Marquez's web page and clients work unchanged. See docs/marquez.md."""
+"""The API of Marquez on our index. Marquez's web page and clients work unchanged. See docs/reference/marquez.md."""

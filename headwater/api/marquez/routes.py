@@ -49,7 +49,7 @@ _MARKED: dict[str, Handler] = {
     "start": writes.mark_run("START"), "complete": writes.mark_run("COMPLETE"),
     "fail": writes.mark_run("FAIL"), "abort": writes.mark_run("ABORT"),
 }  # fmt: skip
-_ROUTES: dict[str, dict[str, Handler]] = {
+HANDLERS: dict[str, dict[str, Handler]] = {
     "namespaces": {"GET": namespaces.list_namespaces},
     "sources": {"GET": namespaces.list_sources},
     "sources/{source}": {"GET": namespaces.get_source, "PUT": writes.put_source},
@@ -161,7 +161,7 @@ class MarquezApi:
         self._freshness = freshness
         self._changes = ChangeHandler(record, writing)
         self._lake_lock = threading.Lock()
-        self._v1 = _compile({**_ROUTES, "search": {"GET": partial(search.search, things)}})
+        self._v1 = _compile({**HANDLERS, "search": {"GET": partial(search.search, things)}})
         self._v2 = _compile({
             "jobs": {"GET": partial(search.search_jobs, things)},
             "datasets": {"GET": partial(search.search_datasets, things)},

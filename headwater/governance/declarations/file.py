@@ -150,7 +150,8 @@ def read_declaration_file(text: bytes, file: str) -> DeclarationFile:
     read = read_yaml_lines(text, file)
     if not isinstance(read.value, dict) or "version" not in read.value:
         raise WrongSetting(
-            f"{file}, line 1: this is not a declaration. Start with `version: 1`; docs/declare.md has an example."
+            f"{file}, line 1: this is not a declaration. Start with `version: 1`; "
+            "docs/how-to/data-engineer/declared-lineage.md has an example."
         )
     try:
         return DeclarationFile.model_validate(read.value)

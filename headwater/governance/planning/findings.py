@@ -43,7 +43,8 @@ class AffectedColumn(NamedTuple):
 class PlanFinding(NamedTuple):
     """A change with its outcome and everything that it affects. note: the reason if it affects nothing known.
 
-    presumed_retired: the jobs among `jobs` that are presumed retired (docs/lineage.md, rule 6.12); they come last.
+    presumed_retired: the jobs among `jobs` that are presumed retired
+    (docs/reference/lineage.md, rule 6.12); they come last.
     display_name: of the dataset, None if it equals the canonical name.
     """
 

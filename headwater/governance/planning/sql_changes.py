@@ -99,7 +99,7 @@ _CHANGE_NO_SCHEMA = (
     exp.Describe, exp.Show, exp.Cache, exp.Uncache, exp.Refresh, exp.Pragma, exp.Semicolon, exp.Copy, exp.LoadData,
     exp.Kill, exp.EndStatement,
 )  # fmt: skip
-"""Statements that change no columns; `docs/plan.md` lists them."""
+"""Statements that change no columns; `docs/how-to/analytics-engineer/plan.md` lists them."""
 
 _HARMLESS_COMMANDS = frozenset({
     "OPTIMIZE", "VACUUM", "ANALYZE", "MSCK", "REFRESH", "SHOW", "EXPLAIN", "SET", "RESET", "GRANT", "REVOKE", "USE",

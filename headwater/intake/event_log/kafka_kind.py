@@ -28,7 +28,9 @@ class KafkaSettings(LogSettings):
     )
     kafka_group: str = Field("headwater", description="Consumer group for reading the topic.")
     kafka_options: dict[str, Secret] = Field(
-        {}, description="Settings of librdkafka for reaching the servers, such as `security.protocol`; see kafka.md."
+        {},
+        description="Settings of librdkafka for reaching the servers, such as `security.protocol`; see "
+        "docs/how-to/platform-operator/kafka.md.",
     )
     kafka_token_scope: str | None = Field(
         None,

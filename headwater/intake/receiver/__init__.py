@@ -40,6 +40,6 @@ class Refusal(Exception):
         self.field = field
 
     def answer(self) -> Answer:
-        """Build the error response with problem, field and fix (docs/api.md, "Posting events")."""
+        """Build the error response with problem, field and fix (docs/reference/api.md, "Posting events")."""
         body = msgspec.json.encode({"error": self.what, "field": self.field, "fix": self.fix})
         return Answer(self.status, body, {"allow": "POST"} if self.status == 405 else {})

@@ -1,7 +1,7 @@
 """Checks posted requests in the documented order, appends their events to the log, and acknowledges them.
 
 A 2xx answer means durable (promise P1). Overload and a failing log lead to 503 without Retry-After, because Java
-producers retry only 503 and 429, once, and Python producers never retry 429 (measured; docs/api.md).
+producers retry only 503 and 429, once, and Python producers never retry 429 (measured; docs/reference/api.md).
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class Receiver:
         self._flushing = asyncio.Lock()
 
     async def one(self, request: Request, caller: Caller | None = None) -> Answer:
-        """Accept one event: answer 200 `{}`, or an error status of docs/api.md.
+        """Accept one event: answer 200 `{}`, or an error status of docs/reference/api.md.
 
         With the header ORIGIN it also accepts a body that is not an event; the parser rejects it.
         caller: the authenticated caller, if the API creates this event from its own request.

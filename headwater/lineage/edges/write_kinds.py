@@ -1,6 +1,6 @@
 """Rule 6.7: decide whether a write replaces all rows of its output.
 
-The table in `docs/lineage.md` gives the source of each line. Only `write_kind` decides by events.
+The table in `docs/reference/lineage.md` gives the source of each line. Only `write_kind` decides by events.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The metadata table with facts that names do not contain, such as ids of OneLake, shortcuts and mounts.
 
-`docs/names.md` describes its columns.
+`docs/reference/names.md` describes its columns.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""Read rules for names from YAML. `docs/names.md` describes the keys."""
+"""Read rules for names from YAML. `docs/reference/names.md` describes the keys."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -252,7 +252,7 @@ def _pattern(entry: Entry, text: str) -> Pattern:
     try:
         return read_pattern(text)
     except ValueError as error:
-        raise entry.error(str(error), "see docs/names.md") from error
+        raise entry.error(str(error), "see docs/reference/names.md") from error
 
 
 def _template(entry: Entry, key: str, known: set[str]) -> Template | None:
@@ -260,4 +260,4 @@ def _template(entry: Entry, key: str, known: set[str]) -> Template | None:
     try:
         return None if text is None else read_template(text, known)
     except ValueError as error:
-        raise entry.error(str(error), "see docs/names.md") from error
+        raise entry.error(str(error), "see docs/reference/names.md") from error

@@ -29,7 +29,8 @@ _SCHEDULE_YEARS = 10
 ONELAKE = "https://onelake.dfs.fabric.microsoft.com"
 WRITE_RIGHT = "right to write silver and gold"
 _NEEDED = (
-    "the connection's identity cannot write {}: give it the ACL rwx on silver and gold, see docs/fabric.md. "
+    "the connection's identity cannot write {}: give it the ACL rwx on silver and gold, see "
+    "docs/how-to/data-engineer/fabric.md. "
     "Azure needs some minutes until a new permission is effective"
 )
 

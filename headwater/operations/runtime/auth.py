@@ -29,7 +29,9 @@ log = logging.getLogger(__name__)
 def open_access(settings: Settings, folder: Path) -> Authenticator:
     """Return the object that authenticates callers; folder: this machine's data folder."""
     if any(key.key for key in settings.keys):
-        log.warning("The settings contain plain-text keys. `headwater keys add` stores hashes; see docs/settings.md.")
+        log.warning(
+            "The settings contain plain-text keys. `headwater keys add` stores hashes; see docs/reference/settings.md."
+        )
     tokens = open_tokens(settings) if settings.oidc_issuer else None
     return Authenticator(
         settings.keys, open_key_file(settings), tokens, open_sessions(settings, folder) if tokens else None

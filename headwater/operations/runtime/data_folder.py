@@ -160,7 +160,9 @@ def restrict_access(folder: Path) -> None:
     if exposed:
         names = ", ".join(map(str, exposed))
         log.warning(
-            "Other accounts had access to %s; this access was removed. See docs/operations.md, Who can read.", names
+            "Other accounts had access to %s; this access was removed. See "
+            "docs/how-to/platform-operator/operations.md, Who can read.",
+            names,
         )
 
 

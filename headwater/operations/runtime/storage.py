@@ -126,5 +126,5 @@ def check_conditional_writes(settings: Settings) -> None:
         raise WrongSetting(
             f"The store of {lake} does not support conditional writes (If-None-Match: *), so two commits of a Delta "
             "table could overwrite each other. Use a newer version of the store, another store, or locking with "
-            "DynamoDB: `aws_s3_locking_provider` in `lake_options`; see docs/storage.md."
+            "DynamoDB: `aws_s3_locking_provider` in `lake_options`; see docs/how-to/platform-operator/storage.md."
         )

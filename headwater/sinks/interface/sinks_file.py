@@ -67,10 +67,12 @@ def _setting_error(entry: Entry, node: yaml.Node, options: type[Options], error:
         return entry.error(f"{'.'.join(where)} is missing", f"add `{where[-1]}: …`", _node_at(node, where[:-1]))
     if first["type"] == "extra_forbidden":
         names = ", ".join(option.alias or name for name, option in options.model_fields.items())
-        known = names if len(where) == 1 else "see sinks.md"
+        known = names if len(where) == 1 else "see docs/reference/sinks.md"
         return entry.error(f"unknown key {where[-1][:60]!r}", f"known keys: {known}", _node_at(node, where))
     what = first["msg"].removeprefix("Value error, ")
-    return entry.error(f"{'.'.join(where)}: {what}" if where else what, "see sinks.md", _node_at(node, where))
+    return entry.error(
+        f"{'.'.join(where)}: {what}" if where else what, "see docs/reference/sinks.md", _node_at(node, where)
+    )
 
 
 def _node_at(node: yaml.Node, where: Sequence[str]) -> yaml.Node:

@@ -1,4 +1,4 @@
-"""Find Spark applications that are due with a batch, and merge their runs into one run (rule D9 in docs/sinks.md).
+"""Find Spark applications that are due with a batch, and merge the runs of each (D9 in docs/reference/sinks.md).
 
 The lake is queried each time, so a kill loses no state.
 """

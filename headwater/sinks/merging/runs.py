@@ -1,4 +1,4 @@
-"""Merge the events of one run by rule 1 of docs/lineage.md, and write a merged run as one OpenLineage event."""
+"""Merge the events of one run by rule 1 of docs/reference/lineage.md, and write the result as one OpenLineage event."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,6 +1,6 @@
 """Control the Spark plugin from Python: flush it, and get the URL at which it accepts events on an executor.
 
-docs/doors.md describes the plugin.
+docs/how-to/data-engineer/offline-ingestion.md describes the plugin.
 """
 
 import json
@@ -56,7 +56,8 @@ def flush(spark: "SparkSession", *, timeout_s: float = 600.0) -> Flushed:
     if not url:
         raise WrongSetting(
             f"{_URL} is not set: no Headwater plugin runs in this session. Set spark.plugins and its table before the "
-            "session starts (docs/doors.md). If they are set, the driver's log contains the reason."
+            "session starts (docs/how-to/data-engineer/offline-ingestion.md). If they are set, the driver's log "
+            "contains the reason."
         )
     try:  # not urllib, which would use the configured proxy even for this machine's address
         timeout = timeout_s + _COMMIT_S

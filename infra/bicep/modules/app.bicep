@@ -168,7 +168,7 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   })
 }
 
-// People sign in with Entra ID before they get to the page; it then asks for a key or a sign-in of its own (docs/azure.md).
+// People sign in with Entra ID before they get to the page; it then asks for a key or a sign-in of its own (docs/how-to/platform-operator/azure.md).
 resource signIn 'Microsoft.Web/sites/config@2025-03-01' = if (!empty(signInClientId)) {
   parent: app
   name: 'authsettingsV2'

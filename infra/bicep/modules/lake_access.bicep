@@ -1,6 +1,6 @@
 // Who else may use the lake: groups, people, Fabric's workspace identity. Each is { id: '<object id>', type: 'Group' }; type is
 // Group, User or ServicePrincipal (a workspace identity is one). Readers: shortcuts, notebooks that ask. Writers: Spark that writes bronze.
-// A workspace identity is a reader; ACLs let it write silver and gold (docs/fabric.md).
+// A workspace identity is a reader; ACLs let it write silver and gold (docs/how-to/data-engineer/fabric.md).
 param readers array
 param writers array
 param storageName string

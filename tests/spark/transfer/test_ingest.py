@@ -310,7 +310,9 @@ def test_a_thousand_files_are_taken_once(lake: Lake) -> None:
 
 
 def plugin_rows(*posted: tuple[str, str, str, bytes]) -> list[tuple[Any, ...]]:
-    """Return rows of the plugin's table (docs/doors.md): each an id, a method, a path and a body."""
+    """Return rows of the plugin's table (docs/how-to/data-engineer/offline-ingestion.md): each an id, a method, a
+    path and a body.
+    """
     now = datetime(2026, 3, 1, tzinfo=UTC)
     return [
         (id_, "app-1", "nightly", "driver", method, path, [("user-agent", "test")], now, body, now.date())

@@ -3,7 +3,7 @@
 It upserts by type and qualified name, all of a request or nothing of it; it refuses types and attributes that it does
 not know, qualified names twice in one request, placeholder guids that are not negative texts of their own, references
 to what is not there, columns without their table, and relations between types that they are not of. Columns go with
-their table. What it gives back refers by guid. Answers and rules: the facts of docs/sinks.md and
+their table. What it gives back refers by guid. Answers and rules: the facts of docs/reference/sinks.md and
 Atlas' own error codes.
 """
 

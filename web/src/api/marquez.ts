@@ -1,4 +1,4 @@
-// The Marquez API addresses that the pages use, and the types of their answers. docs/marquez.md describes the API.
+// The Marquez API addresses that the pages use, and the types of their answers. docs/reference/marquez.md describes the API.
 import { part, type Schemas } from './client';
 
 export type Id = Schemas['Job'];

@@ -1,1 +1,1 @@
-"""DataHub's own model: metadata change proposals, by rules D1 to D10 in docs/sinks.md."""
+"""DataHub's own model: metadata change proposals, by rules D1 to D10 in docs/reference/sinks.md."""

@@ -1,4 +1,4 @@
-"""Build DataHub's metadata change proposals, as upserts or patches; D6 and D10 in docs/sinks.md."""
+"""Build DataHub's metadata change proposals, as upserts or patches; D6 and D10 in docs/reference/sinks.md."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

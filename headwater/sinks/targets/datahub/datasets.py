@@ -1,4 +1,4 @@
-"""Build the proposals of a dataset: existence, schema, tags and operations; D5 and D8 in docs/sinks.md."""
+"""Build the proposals of a dataset: existence, schema, tags and operations; D5 and D8 in docs/reference/sinks.md."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping

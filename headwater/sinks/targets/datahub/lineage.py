@@ -1,4 +1,4 @@
-"""Build lineage between datasets and columns with DataHub's names; D6 and D7 in docs/sinks.md."""
+"""Build lineage between datasets and columns with DataHub's names; D6 and D7 in docs/reference/sinks.md."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class _Column(NamedTuple):
 
 
 def lineage_of(merged: MergedEvent, urn: Urn) -> Lineage:
-    """Return a run's lineage, including datasets that only column lineage names; rules 4 and 11 of docs/lineage.md."""
+    """Return a run's lineage, including datasets that only column lineage names; rules 4 and 11 of lineage."""
     edges = _edges(merged, urn)
     read = [urn(edge.source) for edge in chain.from_iterable(edges.values()) if edge.source]
     inputs = [*dict.fromkeys([*map(urn, merged.inputs), *read])]

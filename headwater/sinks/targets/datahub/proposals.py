@@ -1,4 +1,4 @@
-"""Convert runs, jobs and datasets to DataHub's metadata change proposals; pure functions. D4 to D8, docs/sinks.md."""
+"""Convert runs, jobs and datasets to DataHub's proposals; pure functions. Rules D4 to D8 in docs/reference/sinks.md."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -75,7 +75,7 @@ log = logging.getLogger(__name__)
 
 
 def support_table(options: Options) -> SupportTable:
-    """Return what DataHub's model can represent with these options; D5 to D9 in docs/sinks.md."""
+    """Return what DataHub's model can represent with these options; D5 to D9 in docs/reference/sinks.md."""
     given = cast("DataHubOptions", options)
     datasets = (
         (*(_SCHEMA_SUPPORT if given.schemas else _SUPPORT_WITHOUT_SCHEMAS), *_DATASET_SUPPORT)

@@ -24,7 +24,7 @@ _WORKSPACE = "databricks_workspace"
 
 
 class QualifiedNameRule(ConfigModel):
-    """One rule, with the patterns and templates of `names.yaml` (docs/names.md). Without `type`: a placeholder."""
+    """One rule, with patterns and templates as in docs/reference/names.md. Without `type`: a placeholder."""
 
     id: str = Field(min_length=1)
     why: str = ""

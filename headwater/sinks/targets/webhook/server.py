@@ -1,4 +1,7 @@
-"""Query a Headwater server for exposed columns (docs/questions.md) and broken contracts (docs/contracts.md)."""
+"""Query a Headwater server for exposed columns and broken contracts.
+
+See docs/reference/questions.md and docs/how-to/analytics-engineer/contracts.md.
+"""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,0 +1,85 @@
+"""The documentation: its site, its links, and the pages that are made from code."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from headwater.cli.app import app
+from tests.support.paths import ROOT
+from tools import reference
+from tools.docs_site import broken_links
+
+
+def test_broken_links_and_loads_from_elsewhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">A</h1><a href="b.html#part">b</a><a href="https://example.org">e</a>'
+    )
+    (tmp_path / "b.html").write_text('<h2 id="part">B</h2><img src="a.html"><a href="#part">p</a>')
+    assert broken_links(tmp_path) == []
+    (tmp_path / "b.html").write_text(
+        '<h2 id="other">B</h2><a href="c.html">c</a><a href="#part">p</a><script src="https://cdn.example/x.js"></script>'
+    )
+    assert broken_links(tmp_path) == [
+        "a.html: b.html#part has no such anchor",
+        "b.html: c.html does not exist",
+        "b.html: #part has no such anchor",
+        "b.html: loads https://cdn.example/x.js from another host",
+    ]
+
+
+def test_former_addresses_lead_to_pages() -> None:
+    for line in (ROOT / "docs" / "redirects.txt").read_text("utf-8").splitlines():
+        old, new = line.split(" ")
+        assert not (ROOT / "docs" / f"{old}.md").exists(), f"{old} is a page, and cannot lead to {new}"
+        assert (ROOT / "docs" / f"{new}.md").exists(), f"{old} leads to {new}, which does not exist"
+
+
+def test_generated_pages_are_those_that_the_code_gives() -> None:
+    assert reference.stale() == [], "run `python -m tools.reference`"
+
+
+def test_commands_in_the_pages_exist_with_their_options() -> None:
+    root = typer.main.get_command(app)
+    pages = [ROOT / "README.md", *(path for path in (ROOT / "docs").rglob("*.md") if "decisions" not in path.parts)]
+    found = [(path.name, words) for path in pages for words in _commands(path.read_text("utf-8"))]
+    assert len(found) > 80
+    assert [(page, *problem) for page, words in found if (problem := _unknown(root, words))] == []
+
+
+_OTHER_BRANCHES = {"demo", "doctor", "show"}
+"""Commands that the README names and that other changes add; empty when they are here."""
+
+
+def _commands(page: str) -> Iterator[list[str]]:
+    """Yield the words of each line with a command in the blocks of a page."""
+    fence = None
+    for line in page.replace("\\\n", " ").splitlines():
+        if line.strip().startswith("```"):
+            fence = line.strip() if fence is None else None
+        command = re.sub(r"^(?:[A-Z_]+=\S+ )*(?:- run: |run: )?", "", line.strip())
+        if fence in {"```", "```sh", "```yaml"} and command.startswith("headwater ") and "[OPTIONS]" not in command:
+            # the rest of a pipe is not ours
+            yield shlex.split(command.replace("…", "x").partition(" | ")[0], comments=True)
+
+
+def _unknown(command: Any, words: list[str]) -> list[str] | None:
+    """Return the command with what it does not know, if anything."""
+    at = 1
+    while isinstance(command, TyperGroup) and at < len(words):
+        names = command.list_commands(typer.Context(command))
+        if words[at] in names:
+            command, at = command.get_command(typer.Context(command), words[at]), at + 1
+        elif "of" in names and not words[at].startswith("-"):
+            command = command.get_command(typer.Context(command), "of")
+        elif at == 1 and not words[at].startswith("-"):
+            return None if words[at] in _OTHER_BRANCHES else words[:2]
+        else:
+            break
+    known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help", "--version"}
+    unknown = [word for word in words[at:] if word.startswith("--") and word.partition("=")[0] not in known]
+    return [*words[:at], *unknown] if unknown else None

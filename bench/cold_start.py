@@ -22,7 +22,7 @@ from bench.wide import JOBS, NAMESPACE, wide_events
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.snapshots.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import without_masking_file
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_index_home, open_snapshots, open_view_opener
 from headwater.operations.runtime.storage import lake_place
@@ -128,7 +128,7 @@ def _floor(data: Path, lake: Settings) -> float:
     names = [each.name for each in store.files("index") if each.name.endswith(".lz4")]
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(store.read, names))
-    LiveGraph(open_index_home(data).current().path, as_said).close()
+    LiveGraph(open_index_home(data).current().path, without_masking_file).close()
     return time.perf_counter() - began
 
 

@@ -20,10 +20,10 @@ from sqlglot.errors import SqlglotError
 
 from bench.random_scripts import as_executed, dialect_for, random_statement, written_as
 from bench.random_sql import TABLES, WHOLE_ROWS, Statement
-from headwater.lineage.sql.known_tables import KnownTable
-from headwater.lineage.sql.made_output import MadeOutput
-from headwater.lineage.sql.sql_script import read_script
-from headwater.lineage.sql.unread_sql import UnreadSql
+from headwater.lineage.sql.errors import UnsupportedSql
+from headwater.lineage.sql.relations import OutputColumns
+from headwater.lineage.sql.script_reader import read_script
+from headwater.lineage.sql.tables import RunTable
 
 ROWS = 12
 CHANGES = 3
@@ -149,17 +149,17 @@ def judged(statement: Statement, effects: dict[str, str], random: Random) -> Jud
         output = f"db.{target}"
         text = f"CREATE TABLE {target} AS {text}"
     tables = _listed(random)
-    tables.append(KnownTable((output,), tuple(statement.columns), is_input=False, is_output=True))
+    tables.append(RunTable((output,), tuple(statement.columns), is_input=False, is_output=True))
     try:
         said = read_script(text, dialect, tables).get(len(tables) - 1)
-    except UnreadSql:
+    except UnsupportedSql:
         return None
-    if not isinstance(said, MadeOutput) or (said.is_part and not said.behind_views):
+    if not isinstance(said, OutputColumns) or (said.is_incomplete and not said.possible_sources):
         return None
-    return Judged(said.size, list(_missed(statement, effects, dialect, text, said)))
+    return Judged(said.copy_cost, list(_missed(statement, effects, dialect, text, said)))
 
 
-def _listed(random: Random) -> list[KnownTable]:
+def _listed(random: Random) -> list[RunTable]:
     """Return the tables, some with none of their columns, or with a list that lacks some."""
     unlisted, part = random.choice([None, None, *TABLES]), random.choice([None, None, *TABLES])
     found = []
@@ -167,21 +167,21 @@ def _listed(random: Random) -> list[KnownTable]:
         fields = () if name == unlisted else _fields(columns)
         if name == part:
             fields = tuple(each for each in fields if random.random() < 0.5)
-        found.append(KnownTable((f"db.{name}",), fields, is_input=True, is_output=False, is_part=name == part))
+        found.append(RunTable((f"db.{name}",), fields, is_input=True, is_output=False, is_incomplete=name == part))
     return found
 
 
 def _missed(
-    statement: Statement, effects: dict[str, str], dialect: str, text: str, said: MadeOutput
+    statement: Statement, effects: dict[str, str], dialect: str, text: str, said: OutputColumns
 ) -> Iterator[Missed]:
     names = list(TABLES)
     used = {
         f"{names[place]}.{column.partition('.')[0]}"
-        for made in (*said.columns.values(), said.whole)
+        for made in (*said.columns.values(), said.row_origins)
         for place, column in made
         if place < len(names)
     }
-    opaque = {names[place] for place in said.behind_views if place < len(names)}
+    opaque = {names[place] for place in said.possible_sources if place < len(names)}
     for column, effect in effects.items():
         if column not in used and column.partition(".")[0] not in opaque:
             yield Missed(statement, dialect, text, column, effect)

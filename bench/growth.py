@@ -21,7 +21,7 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.snapshots.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import without_masking_file
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_index_home
 from headwater.operations.runtime.storage import OWNER, open_bronze
@@ -85,7 +85,7 @@ def _build(folder: Path, _: int) -> dict[str, float]:
 def _ask(folder: Path, times: int) -> dict[str, float]:
     before, rules = _memory_mb("VmRSS"), default_rules()
     with _cpu() as spent:
-        live = LiveGraph(open_index_home(folder).current().path, as_said)
+        live = LiveGraph(open_index_home(folder).current().path, without_masking_file)
     graph_mb, answers = _memory_mb("VmRSS") - before, []
     for table, column in early_columns(times * IN_LAYER)[:ASKED]:
         with _cpu() as one:

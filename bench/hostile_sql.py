@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from headwater.lineage.sql.known_tables import KnownTable
+from headwater.lineage.sql.tables import RunTable
 
-WIDE = KnownTable(("wide",), tuple(f"c{n}" for n in range(4000)), is_input=True, is_output=False)
+WIDE = RunTable(("wide",), tuple(f"c{n}" for n in range(4000)), is_input=True, is_output=False)
 
 HOSTILE: dict[str, tuple[str, str, str]] = {
     "brackets": ("", "INSERT INTO out (a) SELECT " + "(" * 3000 + "1" + ")" * 3000, "nested"),
@@ -56,15 +56,15 @@ class Script(NamedTuple):
 
     dialect: str
     sql: str
-    tables: Sequence[KnownTable]
+    tables: Sequence[RunTable]
 
 
-def _input(names: Iterable[str], columns: int = 1) -> KnownTable:
-    return KnownTable(tuple(names), tuple(f"c{n}" for n in range(columns)), is_input=True, is_output=False)
+def _input(names: Iterable[str], columns: int = 1) -> RunTable:
+    return RunTable(tuple(names), tuple(f"c{n}" for n in range(columns)), is_input=True, is_output=False)
 
 
-def _output(name: str, columns: int = 1) -> KnownTable:
-    return KnownTable((name,), tuple(f"c{n}" for n in range(columns)), is_input=True, is_output=True)
+def _output(name: str, columns: int = 1) -> RunTable:
+    return RunTable((name,), tuple(f"c{n}" for n in range(columns)), is_input=True, is_output=True)
 
 
 def _linked(size: int) -> Script:
@@ -99,7 +99,7 @@ def _on_source(dialect: str, begin: str, each: str, joined: str, end: str) -> Ca
     return lambda size: Script(
         dialect,
         begin.format(size) + _each(each, joined, size) + end.format(size),
-        [_input(["source"], size + 1), KnownTable(("out",), (), is_input=False, is_output=True)],
+        [_input(["source"], size + 1), RunTable(("out",), (), is_input=False, is_output=True)],
     )
 
 

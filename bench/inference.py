@@ -26,12 +26,12 @@ from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
-from headwater.lineage.sql.known_tables import KnownTable
-from headwater.lineage.sql.sql_dialects import dialect_of
-from headwater.lineage.sql.sql_script import read_script
-from headwater.lineage.sql.sql_text import PARSER
-from headwater.lineage.sql.unread_sql import UnreadSql
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
+from headwater.lineage.sql.dialects import dialect_of
+from headwater.lineage.sql.errors import UnsupportedSql
+from headwater.lineage.sql.parser import PARSER_VERSION
+from headwater.lineage.sql.script_reader import read_script
+from headwater.lineage.sql.tables import RunTable
 from tests.support.data.samples import body
 
 RUN = "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566"
@@ -73,7 +73,7 @@ def run() -> list[Figure]:
         *_rates("plain SQL like with like, tuned on", list(map(like_with_like, plain_tuned))),
         *_rates("plain SQL like with like, set aside", list(map(like_with_like, plain_held_out))),
         *_rates("by hand", by_hand),
-        Figure(f"CPU of a statement by {PARSER}, p50", percentile(costs, 0.5) * 1000, "ms"),
+        Figure(f"CPU of a statement by {PARSER_VERSION}, p50", percentile(costs, 0.5) * 1000, "ms"),
         Figure("CPU of a statement, p99", percentile(costs, 0.99) * 1000, "ms"),
         Figure("CPU of a statement, most", costs[-1] * 1000, "ms", 1000.0),
         *(Figure(f"CPU of a hostile statement: {name}", cpu_s * 1000, "ms", 1000.0) for name, cpu_s in hostile()),
@@ -82,16 +82,16 @@ def run() -> list[Figure]:
 
 def hostile() -> Iterator[tuple[str, float]]:
     """Yield what each of the statements that are made to cost takes (s of CPU)."""
-    out = KnownTable(("out",), ("a",), is_input=False, is_output=True)
+    out = RunTable(("out",), ("a",), is_input=False, is_output=True)
     for name, (dialect, sql, _) in HOSTILE.items():
         before = time.process_time()
-        with suppress(UnreadSql):
+        with suppress(UnsupportedSql):
             read_script(sql, dialect, (out, WIDE))
         yield name, time.process_time() - before
     for name, (made, size, _) in CROWDED.items():
         script = made(size)
         before = time.process_time()
-        with suppress(UnreadSql):
+        with suppress(UnsupportedSql):
             read_script(script.sql, script.dialect, script.tables)
         yield f"{name} ({size:,})", time.process_time() - before
 
@@ -174,7 +174,7 @@ def edges_of(event: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> tu
     for number, each in enumerate((whole, *others)):
         with suppress(InvalidEvent):  # some of what was recorded was made so on purpose
             facts.append(reader.read(f"{number:032x}", NOW_US, body(each).decode()))
-    said = SnapshotOfFacts(facts, contents).store.candidates.values()
+    said = FactSnapshot(facts, contents).store.candidates.values()
     found = [by_run[RUN].lineage for by_run in said if RUN in by_run]
     unread = next((lineage.unread for lineage in found if lineage.unread), None)
     return frozenset(edge for lineage in found for edge in _of_output(lineage)), unread

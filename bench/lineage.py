@@ -26,7 +26,7 @@ from headwater.intake.parser.partition_parser import Parser
 from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules, default_rules
-from headwater.lineage.snapshots.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import without_masking_file
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_index_home
 from headwater.operations.runtime.storage import OWNER, open_bronze
@@ -87,7 +87,7 @@ def _build(folder: Path, rules: NameRules) -> tuple[float, float, float]:
         pass
     built, cpu = time.perf_counter(), time.process_time() - cpu
     follower.close()
-    LiveGraph(home.current().path, as_said).close()
+    LiveGraph(home.current().path, without_masking_file).close()
     return built - began, time.perf_counter() - built, cpu
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.lineage.sql.known_tables import KnownTable
-from headwater.lineage.sql.sql_script import read_script
-from headwater.lineage.sql.unread_sql import UnreadSql
+from headwater.lineage.sql.errors import UnsupportedSql
+from headwater.lineage.sql.script_reader import read_script
+from headwater.lineage.sql.tables import RunTable
 
 DIALECTS = ("duckdb", "spark", "postgres", "bigquery", "snowflake")
 EXPRESSIONS = Path(__file__).with_name("named_expressions.txt").read_text().splitlines()
@@ -24,7 +24,7 @@ _FREQUENT = 15
 """The first positions, in which every expression stands when all are compared."""
 
 _T = ("a", "b", "c", "mk", "s", "s.x", "s.y", "xs", "j", "ts")
-_OUT = KnownTable(("db.out",), ("o1", "o2"), is_input=False, is_output=True)
+_OUT = RunTable(("db.out",), ("o1", "o2"), is_input=False, is_output=True)
 
 
 class NamedStatement(NamedTuple):
@@ -60,19 +60,19 @@ def _statement(expression: str, position: str, at: int) -> NamedStatement:
 def outcome(statement: NamedStatement, *, is_listed: bool = True) -> str:
     """Return `used`, `opaque`, `unread` or `missed`; is_listed: events list the columns of the table."""
     tables = (
-        KnownTable(("db.t",), _T if is_listed else (), is_input=True, is_output=False),
-        KnownTable(("db.u",), ("k", "b", "d"), is_input=True, is_output=False),
+        RunTable(("db.t",), _T if is_listed else (), is_input=True, is_output=False),
+        RunTable(("db.u",), ("k", "b", "d"), is_input=True, is_output=False),
         _OUT,
     )
     try:
         said = read_script(statement.text, statement.dialect, tables).get(2)
-    except UnreadSql:
+    except UnsupportedSql:
         return "unread"
     if said is None or isinstance(said, str):
         return "unread"
-    if 0 in said.behind_views:
+    if 0 in said.possible_sources:
         return "opaque"
-    every = (*said.columns.values(), said.whole)
+    every = (*said.columns.values(), said.row_origins)
     return (
         "used"
         if any((place, name.partition(".")[0]) == (0, "mk") for made in every for place, name in made)

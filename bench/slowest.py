@@ -28,7 +28,7 @@ from headwater.index.writing.follower import IndexFollower
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import EdgeRules, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
@@ -95,7 +95,7 @@ class Stations:
 
     def _derive(self, body: bytes) -> None:
         """Derive edges as silver does, whose Python tasks run the same functions."""
-        contents, naming = ContentsInMemory(), Naming()
+        contents, naming = ContentsInMemory(), NameResolver()
         fact = FactsReader(self._rules.canonical, contents).read("id", 1, body.decode())
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
         output_lineages(fold([fact], naming), rules)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from headwater.lineage.sql.known_tables import KnownTable
+from headwater.lineage.sql.tables import RunTable
 
 _MAKES = {"tpch": "CALL dbgen(sf=0)", "tpcds": "CALL dsdgen(sf=0)"}
 
@@ -21,7 +21,7 @@ class TpcInsert(NamedTuple):
 
     name: str
     sql: str
-    tables: tuple[KnownTable, ...]
+    tables: tuple[RunTable, ...]
 
 
 class TpcTable(NamedTuple):
@@ -38,7 +38,7 @@ def tpc_inserts() -> Iterator[TpcInsert]:
             tables = list(_tables(database))
             for number, query in _queries(database, benchmark):
                 columns = [row[0] for row in database.execute(f"DESCRIBE {query}").fetchall()]
-                result = KnownTable(("result",), tuple(columns), is_input=False, is_output=True)
+                result = RunTable(("result",), tuple(columns), is_input=False, is_output=True)
                 yield TpcInsert(f"{benchmark} {number}", f"INSERT INTO result {query}", (*tables, result))
 
 
@@ -72,9 +72,9 @@ def _extension(benchmark: str) -> str:
     return next(str(path.locate()) for path in files(package) or () if path.suffix == ".duckdb_extension")
 
 
-def _tables(database: duckdb.DuckDBPyConnection) -> Iterator[KnownTable]:
+def _tables(database: duckdb.DuckDBPyConnection) -> Iterator[RunTable]:
     for name, columns in _per_table(database, "list(column_name ORDER BY ordinal_position)"):
-        yield KnownTable((name,), tuple(columns), is_input=True, is_output=False)
+        yield RunTable((name,), tuple(columns), is_input=True, is_output=False)
 
 
 def _per_table(database: duckdb.DuckDBPyConnection, aggregate: str) -> list[tuple[str, Any]]:

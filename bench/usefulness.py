@@ -25,7 +25,7 @@ from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_constants, read_consumers
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.snapshot import Window
 from headwater.lineage.traversal.column_verdicts import NO_READER
 from headwater.questions.unused import dataset_verdicts
@@ -68,8 +68,8 @@ def verdicts_of(lines: Sequence[str], rules: UserRules) -> ColumnVerdicts:
     for number, line in enumerate(lines):
         received_us = parse_time(json.loads(line).get("eventTime", ""))[0] or 0
         facts.append(reader.read(f"{number:032x}", received_us, line))
-    snapshot = SnapshotOfFacts(facts, contents, partial(remasked, rules), rules)
-    counted = snapshot.counted_since(Window())
+    snapshot = FactSnapshot(facts, contents, partial(remasked, rules), rules)
+    counted = snapshot.counted_with_earlier(Window())
     return {
         (dataset.name, each.key): (each.verdict, each.reason)
         for dataset in snapshot.own_names()

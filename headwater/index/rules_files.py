@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.lineage.names.canonical_names import NameRules, default_rules
-from headwater.lineage.names.name_metadata import MetadataRow, metadata_rows, read_metadata
+from headwater.lineage.names.metadata_table import MetadataRow, metadata_rows, read_metadata
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import (

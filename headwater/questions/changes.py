@@ -27,8 +27,8 @@ from headwater.index.reading.dataset_readers import unlisted_by_readers
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.moments import CODE
 from headwater.index.stored.database import DATASET, JOB
-from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US, Span
 from headwater.lineage.rules.tags import TagsFacet
 from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.job_identity import run_id_of
@@ -74,14 +74,14 @@ def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     naming = live.naming
     new: dict[Name, int] = {}
     for name, at_us in history.first_event_us(DATASET):
-        dataset = naming.resolve(name, EVER_US).plain
+        dataset = naming.resolve(name, MAX_TIME_US).plain
         if dataset in new or not history.is_mentioned_before(naming.names_of(dataset)):
             new[dataset] = min(at_us, new.get(dataset, at_us))
     for dataset, at_us in new.items():
         run = partial(history.run_at, naming.names_of(dataset), at_us)
         yield Difference("dataset", dataset, None, None, dataset.name, at_us, run)
     for location, renamed, at_us, key in history.dropped():
-        if renamed or not naming.generations.is_there(location):
+        if renamed or not naming.generations.exists_at(location):
             after = renamed.name if renamed else None
             yield Difference("dataset", location.plain, None, location.name, after, at_us, partial(history.run, key))
     for each in history.schemas():
@@ -290,7 +290,7 @@ def changes_between(
 
     Raises WrongQuestion if the first moment is not before the second.
     """
-    between = (since_us, EVER_US if until_us is None else until_us)
+    between = (since_us, MAX_TIME_US if until_us is None else until_us)
     if between[0] >= between[1]:
         raise WrongQuestion(f"from ({iso(since_us)}) is not before to ({iso(until_us)}). Swap the two times.")
     key = ("changes", between)

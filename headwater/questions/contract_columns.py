@@ -177,7 +177,7 @@ class ColumnHistory:
         """The current columns, by their dotted names."""
         return self._seen[0][1] if self._seen else {}
 
-    def is_of_readers(self, column: str) -> bool:
+    def is_named_only_by_readers(self, column: str) -> bool:
         """Return whether the dataset has a base list, and only lists that readers report contain this column."""
         return column in self.types and column not in self._written
 

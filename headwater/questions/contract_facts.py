@@ -13,8 +13,8 @@ from headwater.index.stored.events import Place
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.snapshots.as_of import View
@@ -49,7 +49,7 @@ class ContractReader:
     def __init__(self, view: View, live: LiveGraph, as_of_us: int | None, now_us: int):
         """as_of_us: None for now. live: locked to one generation while the reader is in use."""
         self._view, self._live, self._as_of = view, live, as_of_us
-        self._until = EVER_US if as_of_us is None else as_of_us
+        self._until = MAX_TIME_US if as_of_us is None else as_of_us
         self._runs, self._catalog = RunHistory(live), Catalog(live, as_of_us)
         self._health = HealthReader(live, view.counted, now_us if as_of_us is None else min(now_us, as_of_us))
         self._now_us, self._run_of = min(now_us, self._until), run_lookup(live)
@@ -101,7 +101,7 @@ class ContractReader:
             found.append(
                 ContractColumn(
                     called, kind, text, self._tags(name, called, tags), exposures.get(key, []), sources,
-                    ages.changed(called), ages.is_of_readers(called),
+                    ages.changed(called), ages.is_named_only_by_readers(called),
                 )
             )  # fmt: skip
             cut = cut or more
@@ -140,7 +140,7 @@ class ContractReader:
 
     def _dropped(self, name: Name) -> RunReference | None:
         snapshot = self._view.snapshot
-        if snapshot.stands(name):
+        if snapshot.exists(name):
             return None
         ends = snapshot.naming.generations.ends(name)
         return self._run_reference(ends[-1][1], ends[-1][0]) if ends else NO_RUN

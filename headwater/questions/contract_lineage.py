@@ -15,7 +15,7 @@ from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.snapshots.as_of import View
 from headwater.lineage.traversal.frontier import Hit
 from headwater.lineage.traversal.impact import walk
-from headwater.lineage.traversal.masking_surface import Surfaced
+from headwater.lineage.traversal.masking_surface import SurfaceColumn
 from headwater.questions.answer_types.common import Column, Job
 from headwater.questions.answer_types.contracts import (
     ContractExposure,
@@ -128,7 +128,7 @@ class ContractLineage:
 
     def _is_fed_by_a_job(self, dataset: int | None) -> bool:
         fed_by = self._graph.fed_by.get(dataset, set()) if dataset is not None else set()
-        return not self._graph.fed_by_jobs.isdisjoint(fed_by)
+        return not self._graph.with_source_jobs.isdisjoint(fed_by)
 
     def exposures(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
         """Return, by column key, the tags whose values a column may contain.
@@ -159,7 +159,7 @@ class ContractLineage:
         except NotKnown:
             return None
 
-    def _since_exposed(self, each: Surfaced, surface: FoundSurface, tag: str) -> RunReference:
+    def _since_exposed(self, each: SurfaceColumn, surface: FoundSurface, tag: str) -> RunReference:
         """Return the run that brought tagged values to a column: its newest step, or the run that added the tag."""
         if each.hit is None:
             number = each.opaque

@@ -10,7 +10,7 @@ from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.traversal.frontier import Hit
 from headwater.questions.answer_types.common import Column, FormerLocation, Job, StepTransformation, Via
@@ -32,7 +32,7 @@ def shown_transformation(transformation: Transformation) -> StepTransformation:
     )
 
 
-def former_location(naming: Naming, dataset: Name) -> FormerLocation | UnsetType:
+def former_location(naming: NameResolver, dataset: Name) -> FormerLocation | UnsetType:
     """Return the name that left a location last and the time, UNSET while a name means the location."""
     found = naming.moved.former(dataset.plain)
     return FormerLocation(*found.name.parts, iso(found.since_us) or "") if found else UNSET

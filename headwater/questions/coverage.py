@@ -39,7 +39,7 @@ def coverage(
 
     kind: list only datasets or only jobs. hides: returns whether to omit a dataset.
     """
-    there = [name for name in snapshot.own_names() if counted.shows_gone or snapshot.stands(name)]
+    there = [name for name in snapshot.own_names() if counted.shows_dropped or snapshot.exists(name)]
     datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
     jobs, unread = _job_reasons(snapshot, counted), _unread_by_job(snapshot, counted)
     items = [

@@ -41,7 +41,7 @@ def named_edges(snapshot: Snapshot, counted: CountedEdges) -> dict[NamedEdge, Ed
 
 def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[NamedEdge, EdgeJob]]:
     graph = snapshot.graph
-    existing = {name for name in graph.generations if counted.shows_gone or snapshot.stands(name)}
+    existing = {name for name in graph.generations if counted.shows_dropped or snapshot.exists(name)}
     for number, (job_output, lineage) in graph.sets.items():
         if not counted.says(number) or lineage.output is None or graph.dataset(lineage.output) in counted.hidden:
             continue

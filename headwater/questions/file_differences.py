@@ -9,10 +9,10 @@ from headwater.common.paging import ListPage
 from headwater.events.event_files import read_event_texts
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.names.dataset_history import EVER_US
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import facts_reader
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.questions.answer_types.lineage import Diff
 from headwater.questions.differences import difference
 
@@ -25,7 +25,7 @@ def difference_of_files(
     return difference((old, old.counted()), (new, new.counted()), page=page, only=only)
 
 
-def _moment_of(rules: UserRules, path: Path) -> SnapshotOfFacts:
+def _moment_of(rules: UserRules, path: Path) -> FactSnapshot:
     contents = ContentsInMemory()
     reader = facts_reader(rules.names, contents)
     facts = []
@@ -34,7 +34,7 @@ def _moment_of(rules: UserRules, path: Path) -> SnapshotOfFacts:
             raise WrongQuestion(f"{path}, line {event.line} is longer than an event may be. Remove the line.")
         try:
             text = event.text.decode("utf-8", "replace")
-            facts.append(reader.read(sha256(event.text).hexdigest()[:32], EVER_US, text))
+            facts.append(reader.read(sha256(event.text).hexdigest()[:32], MAX_TIME_US, text))
         except InvalidEvent as error:
             raise WrongQuestion(f"{path}, line {event.line} is not a valid event: {error}") from error
-    return SnapshotOfFacts(facts, contents, partial(remasked, rules), rules)
+    return FactSnapshot(facts, contents, partial(remasked, rules), rules)

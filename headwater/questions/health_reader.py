@@ -8,8 +8,8 @@ from headwater.events.times import iso
 from headwater.index.reading.change_history import changed_since
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.write_times import NewestRun, TimedWrite, WriteTimes
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.snapshots.counted_edges import CountedEdges
@@ -39,7 +39,7 @@ class HealthState(NamedTuple):
     run: NewestRun | None = None
     punctuality: Punctuality = _NO_RHYTHM
     since_us: int | None = None
-    until_us: int = EVER_US
+    until_us: int = MAX_TIME_US
 
     @property
     def is_healthy(self) -> bool:
@@ -66,7 +66,7 @@ class HealthReader:
         return found
 
     def _dataset(self, dataset: Name) -> HealthState:
-        if not self._live.stands(dataset):
+        if not self._live.exists(dataset):
             return HealthState("unknown", "it was dropped")
         outputs = self.times.outputs(dataset)
         writes = self.times.of_outputs(outputs)
@@ -80,7 +80,7 @@ class HealthReader:
 
         None if a run has completed a write, or if no run is known to have tried.
         """
-        if not self._live.stands(dataset) or self.of_dataset(dataset).success is not None:
+        if not self._live.exists(dataset) or self.of_dataset(dataset).success is not None:
             return None
         runs = self.times.attempts(dataset)
         if not runs or any(run.state == "COMPLETE" for run in runs):
@@ -137,7 +137,7 @@ class HealthReader:
     def _until(self, found: Punctuality, runs: list[NewestRun]) -> int:
         """Return until when a healthy state is valid: until the next write is due, or a running run counts as lost."""
         lost = (run.time_us + LOST_AFTER_US for run in runs if run.state == "RUNNING")
-        until_us = min((each for each in lost if each >= self.now_us), default=EVER_US)
+        until_us = min((each for each in lost if each >= self.now_us), default=MAX_TIME_US)
         if found.verdict == "on time" and found.rhythm and found.due_us is not None:
             expected_us = found.due_us + found.rhythm.grace_us
             return min(until_us, expected_us) if expected_us >= self.now_us else self.now_us

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from headwater.events.times import iso
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.lineage.traversal.masking_surface import Surfaced
+from headwater.lineage.traversal.masking_surface import SurfaceColumn
 from headwater.questions.answer_types.common import Job, UnfinishedRun
 
 _MAX_NAMED = 3
@@ -49,7 +49,7 @@ def removal_note(snapshot: Snapshot) -> str:
     return f"Retention removed all events before {day}, which may have named it." if day else ""
 
 
-def unproven(columns: Iterable[Surfaced]) -> Iterator[Surfaced]:
+def unproven(columns: Iterable[SurfaceColumn]) -> Iterator[SurfaceColumn]:
     """Yield surface columns with the exposure that holds if removed events may have written them unmasked.
 
     No column is proven to be masked then: a tagged column counts as exposed (rule 8.5), any other masked column as

@@ -10,7 +10,7 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.lineage.traversal.frontier import Hit, Wave
+from headwater.lineage.traversal.frontier import FrontierSearch, Hit
 from headwater.lineage.traversal.impact import Mode, allowed_transformations, walk
 from headwater.questions.answer_types.common import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
 from headwater.questions.answer_types.lineage import PathAnswer, Reach
@@ -55,22 +55,22 @@ def reach(
     shown = ColumnConverter(snapshot, counted.presumed)
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
-        column.path = _path(shown, found.wave, found.ways, hit)
-    asked_nodes = found.wave.starts if key is not None else ()
+        column.path = _path(shown, found.search, found.ways, hit)
+    asked_nodes = found.search.starts if key is not None else ()
     stops = _stops(snapshot, dataset, [*found.ways, *asked_nodes], counted, forward=forward)
     return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
 
 def _is_end(snapshot: Snapshot, node: int, counted: CountedEdges, mode: Mode, *, forward: bool) -> bool:
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
-    wave = Wave(snapshot.graph, [node], counted, forward=forward, allowed=allowed, readers=forward)
-    while wave.front:
+    wave = FrontierSearch(snapshot.graph, [node], counted, forward=forward, allowed=allowed, readers=forward)
+    while wave.frontier:
         if any(snapshot.graph.dataset_of[hit.node] not in counted.hidden for hit in wave.advance()):
             return False
     return True
 
 
-def _path(shown: ColumnConverter, wave: Wave, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
+def _path(shown: ColumnConverter, wave: FrontierSearch, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
     """Return the path to a hit, starting next to the requested column."""
     steps = [hit]
     while steps[-1].parent in hits:
@@ -167,7 +167,7 @@ def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forwar
                 if output is not None and graph.may_have_written(number, each):
                     yield from [_Gap(number, "not_completed", output)] if _goes_on(snapshot, output, counted) else ()
         return
-    for number in counted.attempted.intersection(graph.attempts_at.get(dataset, ())):
+    for number in counted.attempted.intersection(graph.attempts_by_output.get(dataset, ())):
         reads = (*graph.sets[number][1].reads, *graph.through.get(number, ()))
         for name in reads:
             source = graph.dataset(name)
@@ -179,10 +179,10 @@ def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forwar
 
 def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
-    for number in filter(counted.says, graph.veiled.intersection(graph.fed_by.get(dataset, ()))):
+    for number in filter(counted.says, graph.possibly_open.intersection(graph.fed_by.get(dataset, ()))):
         lineage = graph.sets[number][1]
         leaves_out = _leaves_out(lineage, keys)
-        if number in graph.unfollowed and graph.may_be_of_anything(number) and (leaves_out or not lineage.carries):
+        if number in graph.unfollowed and graph.may_write_anything(number) and (leaves_out or not lineage.carries):
             yield _Gap(number, "no_input")
         for name in (*lineage.tables, *lineage.also_read, *graph.through.get(number, ())):
             source = graph.dataset(name)
@@ -196,8 +196,8 @@ def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], count
 
 def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
-    for each in (dataset, *counted.lifetimes.others(dataset)) if graph.veiled else ():
-        for number in graph.veiled.intersection(graph.readers(each)):
+    for each in (dataset, *counted.lifetimes.others(dataset)) if graph.possibly_open else ():
+        for number in graph.possibly_open.intersection(graph.readers(each)):
             lineage = graph.sets[number][1]
             hides = (
                 graph.is_opaquely_written(number, each)
@@ -264,10 +264,10 @@ def path(
     goal = set(nodes_of(snapshot, counted, target, to_key))
     starts = nodes_of(snapshot, counted, source, from_key)
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
-    wave = Wave(snapshot.graph, starts, counted, forward=True, allowed=allowed, readers=True)
+    wave = FrontierSearch(snapshot.graph, starts, counted, forward=True, allowed=allowed, readers=True)
     hits: dict[int, Hit] = {}
     reached: Hit | None = None
-    while wave.front and reached is None:
+    while wave.frontier and reached is None:
         layer = wave.advance()
         hits.update((hit.node, hit) for hit in layer)
         reached = next((hit for hit in layer if hit.node in goal), None)
@@ -290,9 +290,9 @@ def _unsourced(
 ) -> list[Stop]:
     """Return the stops upstream of a target whose writers report no input, because any dataset may feed them."""
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
-    wave = Wave(snapshot.graph, goal, counted, forward=False, allowed=allowed, readers=False)
+    wave = FrontierSearch(snapshot.graph, goal, counted, forward=False, allowed=allowed, readers=False)
     nodes: set[int] = set()
-    while wave.front:
+    while wave.frontier:
         nodes.update(hit.node for hit in wave.advance())
     stops = _stops(snapshot, target, nodes, counted, forward=False)
     return [stop for stop in stops if stop.reason == "no_input" or (stop.runs and not stop.onward)]

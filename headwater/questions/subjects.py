@@ -8,7 +8,7 @@ from headwater.common.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.common.nearest_names import NEAREST, nearest
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
-from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_sql, without_quotes
+from headwater.lineage.names.display_names import DisplayNames, NameMatches, path_in_sql, without_quotes
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.incomplete_lineage import removal_note
@@ -78,7 +78,7 @@ def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name
         return [exact] if snapshot.knows(exact) else []
     candidates = names.ending(text.strip().strip("/"))
     return sorted(
-        name for name in candidates.own or candidates.aliases or candidates.in_any_case if snapshot.knows(name)
+        name for name in candidates.own or candidates.aliases or candidates.ignoring_case if snapshot.knows(name)
     )[:_MAX_NAMED]
 
 
@@ -91,7 +91,7 @@ def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) 
     namespaces, every = _namespaces(rules, asked), snapshot.names_in_events()
     found = {name for name in every if _ends_with(name, text) and _is_in(name, namespaces)}
     candidates = snapshot.display_names(rules).ending(text, frozenset(namespaces))
-    return sorted(found or candidates.own or candidates.aliases or candidates.in_any_case)
+    return sorted(found or candidates.own or candidates.aliases or candidates.ignoring_case)
 
 
 def _matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tuple[str, ...]) -> list[Name]:
@@ -100,7 +100,7 @@ def _matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tu
     A text with `.` may also be a path, and one with `/` a name in a catalog: `silver.orders` is `…/silver/orders`. If
     only this form matches a dataset's own name, datasets with a matching alias are candidates, too.
     """
-    candidates = Meant(
+    candidates = NameMatches(
         *({each for each in found if snapshot.knows(each)} for found in names.ending(text, frozenset(namespaces)))
     )
     own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in(name, namespaces)}
@@ -111,7 +111,7 @@ def _matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tu
             for alias, dataset in snapshot.aliases().items()
             if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
         }
-    return sorted(matching or candidates.in_any_case)
+    return sorted(matching or candidates.ignoring_case)
 
 
 def _matching_shortened(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[Name]:
@@ -229,7 +229,7 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     """Return the key of a column. Raises NotKnown with similar names."""
     columns, graph = snapshot.shown_columns(dataset), snapshot.graph
     key = columns.key(column)
-    locations = (dataset, *snapshot.naming.moved.others_now(dataset.plain))
+    locations = (dataset, *snapshot.naming.moved.other_current_locations(dataset.plain))
     numbers = [number for location in locations for number in graph.generations.get(location, ())]
     if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
         return key
@@ -284,4 +284,4 @@ def nodes_in(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | 
     if key is None:
         return list(snapshot.graph.nodes_of(number))
     own = counted.nesting.columns_of(number).key(key)
-    return sorted(counted.nesting.whole({snapshot.graph.node_for(number, own)}))
+    return sorted(counted.nesting.whole({snapshot.graph.get_or_add_node(number, own)}))

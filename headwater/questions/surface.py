@@ -11,16 +11,16 @@ from headwater.common.nearest_names import NEAREST, nearest
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
 from headwater.lineage.edges.current_candidates import SILENT
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.tags import has_tag
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.lineage.traversal.exposed_until import Writes
+from headwater.lineage.traversal.clear_rows import Writes
 from headwater.lineage.traversal.frontier import Hit
-from headwater.lineage.traversal.masking_surface import Surfaced, surface_with_rows
+from headwater.lineage.traversal.masking_surface import SurfaceColumn, surface_with_rows
 from headwater.lineage.traversal.tagged_columns import tagged_columns, tagged_until
 from headwater.questions.answer_types.columns import Exposures, Surface, SurfaceItem, SurfaceVia
 from headwater.questions.answer_types.common import Column, Job, StepTransformation
@@ -54,12 +54,12 @@ class FoundSurface(NamedTuple):
     """
 
     sources: TaggedSources
-    columns: list[Surfaced]
+    columns: list[SurfaceColumn]
     ways: Mapping[int, Hit]
     until: Mapping[tuple[int, str | None], int]
     presumed: Set[int] = frozenset()
 
-    def exposed_until(self, column: Surfaced) -> int | None:
+    def exposed_until(self, column: SurfaceColumn) -> int | None:
         """Return the last time (us) of unmasked writes whose rows may still be there, None for exposed columns."""
         return None if column.exposure == "exposed" else self.until.get((column.dataset, column.key))
 
@@ -95,7 +95,7 @@ def find_surface(
     return FoundSurface(sources, columns, found.ways, {**found.until, **own_until}, counted.presumed)
 
 
-def _proven(snapshot: Snapshot, columns: list[Surfaced]) -> list[Surfaced]:
+def _proven(snapshot: Snapshot, columns: list[SurfaceColumn]) -> list[SurfaceColumn]:
     return columns if snapshot.removed_before_us is None else list(unproven(columns))
 
 
@@ -113,10 +113,11 @@ def _emptied(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
 def _is_emptied(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
     graph, name = snapshot.graph, snapshot.graph.names[number]
     writers = [each for each in graph.fed_by.get(number, ()) if weight_of(graph.sets[each][1]) > SILENT]
-    if not writers or counted.attempted.intersection(graph.attempts_at.get(number, ())):
+    if not writers or counted.attempted.intersection(graph.attempts_by_output.get(number, ())):
         return False
     return all(
-        graph.sets[each][0].layer == "observed" and snapshot.rows_until(name, snapshot.seen(each).last_us) != EVER_US
+        graph.sets[each][0].layer == "observed"
+        and snapshot.rows_until(name, snapshot.seen(each).last_us) != MAX_TIME_US
         for each in writers
     )
 
@@ -148,15 +149,15 @@ def exposures(
     )
 
 
-def _order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> RowOrder[Surfaced]:
-    def via(each: Surfaced) -> SurfaceVia | None:
+def _order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> RowOrder[SurfaceColumn]:
+    def via(each: SurfaceColumn) -> SurfaceVia | None:
         return _item(snapshot, show, each, found).via
 
-    def job(each: Surfaced) -> str | None:
+    def job(each: SurfaceColumn) -> str | None:
         last = via(each)
         return last.job.name if last else None
 
-    def came_from(each: Surfaced) -> str | None:
+    def came_from(each: SurfaceColumn) -> str | None:
         last = via(each)
         return last.dataset or None if last else None
 
@@ -178,7 +179,7 @@ def _order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> Ro
     )
 
 
-def _filter_values(each: Surfaced, found: FoundSurface) -> tuple[str, ...]:
+def _filter_values(each: SurfaceColumn, found: FoundSurface) -> tuple[str, ...]:
     """Return all filter values that a column matches."""
     once = each.exposure in _WITH_EARLIER_ROWS and (each.dataset, each.key) in found.until
     return (each.exposure, *([ONCE_EXPOSED] if once else []), *([TAGGED] if each.tagged else []))
@@ -194,7 +195,7 @@ def _is_shown(snapshot: Snapshot, node: int) -> bool:
     return number == snapshot.counted().lifetimes.newest(snapshot.graph.names[number].plain)
 
 
-def _place(snapshot: Snapshot, each: Surfaced) -> Place:
+def _place(snapshot: Snapshot, each: SurfaceColumn) -> Place:
     return (*snapshot.graph.names[each.dataset].parts, each.key or "")
 
 
@@ -211,7 +212,7 @@ def _columns_of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str
     if key is not None:
         return TaggedSources(nodes_in(snapshot, counted, number, key), [])
     keys = snapshot.columns(snapshot.graph.names[number]).by_key
-    every = dict.fromkeys([snapshot.graph.node_for(number, each) for each in keys])
+    every = dict.fromkeys([snapshot.graph.get_or_add_node(number, each) for each in keys])
     return TaggedSources(list(every | dict.fromkeys(snapshot.graph.nodes_of(number))), [] if keys else [number])
 
 
@@ -260,7 +261,7 @@ def _own_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str 
                     yield dataset, column, tag
 
 
-def _item(snapshot: Snapshot, show: ColumnConverter, each: Surfaced, found: FoundSurface) -> SurfaceItem:
+def _item(snapshot: Snapshot, show: ColumnConverter, each: SurfaceColumn, found: FoundSurface) -> SurfaceItem:
     graph = snapshot.graph
     until = found.exposed_until(each)
     how: StepTransformation | str = NOT_MASKED if each.tagged else UNACCOUNTED

@@ -38,7 +38,7 @@ def table_graph(
     Raises NotKnown for an unknown group.
     """
     start = _LEVELS.index(level)
-    there = [name for name in snapshot.own_names() if counted.shows_gone or snapshot.stands(name)]
+    there = [name for name in snapshot.own_names() if counted.shows_dropped or snapshot.exists(name)]
     datasets = [name for name in there if not hides(name)]
     _check(expand, datasets)
     node_of = {name: _node(name, start, expand) for name in datasets}

@@ -86,7 +86,7 @@ def _changes(step: _Step, candidates: list[Candidate[Sequence[int]]], *, whole: 
 def _drops(now: Snapshot, runs: RunHistory, dataset: Name) -> Iterator[_Change]:
     for time_us, run in now.naming.generations.ends(dataset):
         job = runs.job_of(run)
-        if job and now.naming.generations.changed_by(run, dataset, "DROP") == time_us:
+        if job and now.naming.generations.last_change_us(run, dataset, "DROP") == time_us:
             yield _Change(time_us, "dropped", job, None)
 
 

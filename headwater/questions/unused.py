@@ -118,7 +118,7 @@ def dataset_verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, dataset: Name, *, strict: bool = False
 ) -> list[ColumnVerdict]:
     """Return the verdicts of the columns of a dataset, none if it is dropped."""
-    if not counted.shows_gone and not snapshot.stands(dataset):
+    if not counted.shows_dropped and not snapshot.exists(dataset):
         return []
     columns = judged_columns(snapshot, dataset)
     consumers: dict[str | None, list[str]] = {}
@@ -128,7 +128,7 @@ def dataset_verdicts(
                 consumers.setdefault(key, []).append(consumer.consumer)
     numbers = counted.lifetimes.of(dataset)
     newest = counted.lifetimes.standing(dataset)
-    locations = (dataset, *snapshot.naming.moved.others_now(dataset))
+    locations = (dataset, *snapshot.naming.moved.other_current_locations(dataset))
     ever_read = any(map(snapshot.was_read, locations))
     removed_before = removed_day(snapshot)
     subject = VerdictSubject(numbers, newest, columns, consumers, ever_read, strict, removed_before, locations)
@@ -170,7 +170,7 @@ def _items(
 
 def _observed_for(snapshot: Snapshot, since_us: int | None, window: Window | None) -> list[str]:
     """Return a caveat if readers are known for less time than the window."""
-    begin_us = window and snapshot.window_start(window)
+    begin_us = window and snapshot.window_start_us(window)
     if window is None or begin_us is None or since_us is None or since_us <= begin_us:
         return []
     days = (begin_us + window.length_us - since_us) // DAY_US
@@ -195,7 +195,7 @@ def _item(
         iso(since_us),
         iso(last_used(snapshot, each)),
         each.earlier,
-        snapshot.is_of_readers(dataset, each.key),
+        snapshot.is_named_only_by_readers(dataset, each.key),
         each.presumed or UNSET,
     )
 
@@ -271,8 +271,10 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         for number in graph.readers(each)
         if counted.says(number) or counted.reading[number]
     }
-    veiled = ((number, each) for number, each in feeds if number in graph.veiled)
-    opaque = {number for number, each in veiled if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
+    possibly_open = ((number, each) for number, each in feeds if number in graph.possibly_open)
+    opaque = {
+        number for number, each in possibly_open if graph.is_opaque(number, each) or graph.leaves_open(number, each)
+    }
     shown = {number for number, each in feeds if only_shows(graph, number, each)}
 
     readers, presumed = {number for number, _ in feeds}, counted.presumed

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from headwater.common.durations import seconds
 from headwater.common.errors import WrongSetting
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.name_metadata import read_metadata
+from headwater.lineage.names.metadata_table import read_metadata
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import (
     read_constants,

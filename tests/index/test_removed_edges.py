@@ -12,7 +12,7 @@ from headwater.index.stored.database import open_for_reading
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.snapshots.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import without_masking_file
 from tests.reference.small_events import A, B, C, run, x_from
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 
@@ -44,7 +44,7 @@ class Writer:
 def test_edges_that_no_run_says_any_more_are_deleted_and_come_back_with_one_that_does(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "index.sqlite")
     writer.take(stream(1, x_from(A, C)))
-    reader = LiveGraph(writer.path, as_said)
+    reader = LiveGraph(writer.path, without_masking_file)
     assert sources(reader) == {A[1]}
     reader.end_read()
     writer.take(stream(2, x_from(B, C)))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.recurring_runs import RunShape, ShapeMemo
@@ -56,7 +56,7 @@ def test_runs_by_their_shape_are_what_each_run_derived_by_itself_is(events: list
     facts, contents = read_facts(stored(events, None, None))
     batches = torn([each for day in range(3) for each in again(facts, day)], Random(seed))
     store = MemoryStore()
-    forgetful = Derivation(store, contents, Naming())
+    forgetful = Derivation(store, contents, NameResolver())
     forgetful.runs.shapes = Forgetful(contents, forgetful.naming)
     for batch in batches:
         forgetful.add(batch)

@@ -21,7 +21,7 @@ from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
 from tests.reference.small_events import ALIAS, SECOND, STREAM, A, B, changed, renamed, run, with_schema, x_from
@@ -189,7 +189,7 @@ def hashed_names_of(count: int) -> int:
     lineage = facet(fields={"x": {"inputFields": [source(lake("in0"), "x")]}})
     written = [dataset(lake(f"o{number}"), schema=schema(["x", "y"]), columnLineage=lineage) for number in range(count)]
     read = [dataset(lake(f"in{number}")) for number in range(count)]
-    contents, naming = ContentsInMemory(), Naming()
+    contents, naming = ContentsInMemory(), NameResolver()
     reader = FactsReader(lambda namespace, name: Name(namespace, CountedText(name)), contents)
     fact = reader.read("id", 1, json.dumps(run(1, 1, *written, reads=read)))
     merged = fold([fact], naming)

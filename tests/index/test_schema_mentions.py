@@ -11,8 +11,8 @@ from headwater.index.stored.database import SCHEMA
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.schemas import SchemaMentionTable
 from headwater.lineage.edges.schema_history import SeenSchema, lists_at
-from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Span
 from tests.support.cleanup import until_end
 
 NAME = Name("n", "table")

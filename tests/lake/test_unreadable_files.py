@@ -26,7 +26,7 @@ from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.parser.partition_parser import Parser
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.snapshots.snapshot import as_said
+from headwater.lineage.snapshots.snapshot import without_masking_file
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.event_log import open_log
 from headwater.operations.runtime.storage import OWNER, open_claims
@@ -223,7 +223,7 @@ def test_an_index_that_another_program_has_locked_is_not_taken_for_a_damaged_one
 
 
 @pytest.mark.parametrize(
-    "open_it", [SearchFile, partial(LiveGraph, remask=as_said), partial(Indexer, rules=default_rules())],
+    "open_it", [SearchFile, partial(LiveGraph, remask=without_masking_file), partial(Indexer, rules=default_rules())],
     ids=["search", "graph", "writer"],
 )  # fmt: skip
 def test_an_index_whose_end_is_damaged_is_not_left_open(tmp_path: Path, open_it: Callable[[Path], object]) -> None:

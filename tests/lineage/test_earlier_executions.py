@@ -117,7 +117,7 @@ def test_a_question_may_be_repeated_by_any_window() -> None:
     """Views by windows share what they keep; more windows than are kept give the same answers."""
     world = seen(MONDAY, TUESDAY)
     windows = [Window(each * DAY_US) for each in (0, 1, 2, 3, 4, 5, 0, 1)]
-    found = [world.scene.counted_since(each).of_use() for each in windows]
+    found = [world.scene.counted_with_earlier(each).of_use() for each in windows]
     assert [sum(each.live) for each in found] == [1, 2, 2, 2, 2, 2, 1, 2]
 
 

@@ -14,9 +14,8 @@ from headwater.events.position import Source
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.names.dataset_generations import Generations
-from headwater.lineage.names.dataset_history import Change, Span, joined
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Change, Generations, Span, joined
 from headwater.questions.coverage import coverage
 from headwater.questions.differences import difference
 from headwater.questions.subjects import Subject

@@ -15,10 +15,10 @@ from headwater.index.reading.catalog import Catalog
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.job_operations import JOB_OPERATIONS
+from headwater.lineage.names.job_names import JOB_OPERATIONS
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.snapshots.as_of import AsOf
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.questions.incomplete_lineage import unfinished_runs
 from headwater.questions.names import explain_job
 from tests.index.test_reference import indexed
@@ -309,7 +309,7 @@ def test_a_renamed_job_is_one_job_by_a_rule(rules: str, sources: list[str]) -> N
     contents = ContentsInMemory()
     reader = FactsReader(names.canonical, contents, names.job)
     facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(events)]
-    scene = SnapshotOfFacts(facts, contents)
+    scene = FactSnapshot(facts, contents)
     live = scene.counted().live
     fed = {edge.source.name for number, (_, said) in scene.graph.sets.items() if live[number] for edge in said.edges}
     assert sorted(fed) == sources

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from headwater.lineage.edges.facet_contents import Contents
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.event_order import order_of
 from headwater.lineage.runs.long_runs import LongRun
@@ -37,7 +37,7 @@ class StoreOfFew(MemoryStore):
 
 def few_in_batches(batches: Iterable[list[RunFacts]], contents: Contents) -> StoreOfFew:
     store = StoreOfFew()
-    derivation = Derivation(store, contents, Naming())
+    derivation = Derivation(store, contents, NameResolver())
     for batch in batches:
         derivation.add(batch)
     return store

@@ -12,10 +12,10 @@ from headwater.common.errors import WrongSetting
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_metadata import MetadataRow, read_metadata
+from headwater.lineage.names.metadata_table import MetadataRow, read_metadata
 from headwater.lineage.runs.event_reading import facts_reader
 from headwater.lineage.runs.job_identity import job_key, run_key
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.snapshot import Window
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
@@ -528,11 +528,10 @@ def test_recorded_streams_with_odd_names_have_the_lineage_that_they_mean(
     contents = ContentsInMemory()
     reader = facts_reader(default_rules(), contents)
     bodies = (CASES / f"{case}.ndjson").read_text().splitlines()
-    snapshot = SnapshotOfFacts(
-        [reader.read(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents
-    )
+    snapshot = FactSnapshot([reader.read(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents)
     found = reach(
-        snapshot, default_rules(), Subject(*asked), snapshot.counted_since(Window()), forward=forward, mode="any",
+        snapshot, default_rules(), Subject(*asked), snapshot.counted_with_earlier(Window()),
+        forward=forward, mode="any",
         bounds=Bounds(9, 99),
     )  # fmt: skip
     assert {f"{each.dataset}{' (earlier)' if each.earlier else ''}" for each in found.columns} == reached

@@ -20,7 +20,7 @@ from headwater.auth.authentication import Authenticator
 from headwater.common.paging import ListPage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.event_order import newest_events_first, order_of, order_text, time_of
 from headwater.lineage.runs.merged_run import fold, in_order
 from headwater.lineage.runs.run_facts import attempts_of
@@ -175,7 +175,7 @@ def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
         own = [fact for fact in facts if fact.content.job.name == name]
         if len(attempts_of(in_order(own))) > 1:
             continue  # what a run writes is told by its complete attempt, whatever its newest schema
-        run = fold(own, Naming())
+        run = fold(own, NameResolver())
         both = run.inputs | run.outputs
         found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
     newest = {name: [value] for name, value in expected(lake.world.folder, "schema").items()}

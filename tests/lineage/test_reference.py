@@ -16,7 +16,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.snapshots.fact_snapshot import by_output
+from headwater.lineage.snapshots.derived_snapshots import by_output
 from headwater.lineage.traversal.impact import Mode
 from tests.reference import questions
 from tests.reference.records import Delivered, stored

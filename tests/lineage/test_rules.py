@@ -16,7 +16,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.selectors import Selector
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.job_identity import job_key
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.unused import dataset_verdicts
@@ -395,7 +395,7 @@ def test_rule_04_the_constants_of_the_rules_account_for_columns() -> None:
 
     def verdict(*columns: str) -> str:
         rules = UserRules(constants=tuple(Selector(A[0], "*b", column) for column in columns))
-        seen = SnapshotOfFacts(facts, contents, partial(remasked, rules))
+        seen = FactSnapshot(facts, contents, partial(remasked, rules))
         return {each.key: each.verdict for each in dataset_verdicts(seen, rules, seen.counted(), Name(*A))}["y"]
 
     assert (verdict(), verdict("LOAD_*"), verdict("load_ts", "s")) == ("unknown", "unknown", "unused")

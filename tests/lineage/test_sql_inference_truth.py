@@ -10,7 +10,7 @@ from bench.inference import PRECISION, RECALL, edges_of, like_with_like, measure
 from bench.named_sql import outcome, some_statements
 from bench.statements import statements
 from bench.tpc_queries import tpc_inserts
-from headwater.lineage.sql.sql_script import read_script
+from headwater.lineage.sql.script_reader import read_script
 from tests.support.few_of_many import few_of
 
 TRUE = list(true_statements())
@@ -39,7 +39,7 @@ def test_the_queries_of_tpc_are_read_as_inserts() -> None:
         said = read_script(sql, "duckdb", tables)[len(tables) - 1]
         assert not isinstance(said, str), f"{name}: {said}"
         assert [each.casefold() for each in said.columns] == [each.casefold() for each in tables[-1].columns], name
-        assert said.places, name
+        assert said.source_indexes, name
 
 
 @pytest.mark.slow

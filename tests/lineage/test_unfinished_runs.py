@@ -14,8 +14,8 @@ from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.moments import last_green_us
 from headwater.index.reading.write_times import WriteTimes
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.answer_types.lineage import Reach
 from headwater.questions.reach import reach
@@ -143,9 +143,9 @@ def test_a_run_that_only_read_so_far_is_a_caveat() -> None:
 
 def test_a_table_that_is_made_anew_is_there_while_its_run_goes_on() -> None:
     dropped = run(3, 3, changed(B, "DROP"))
-    assert not world(DONE, dropped).scene.stands(Name(*B))
+    assert not world(DONE, dropped).scene.exists(Name(*B))
     seen = world(DONE, dropped, begun(4, 4, COPIES))
-    assert seen.scene.stands(Name(*B))
+    assert seen.scene.exists(Name(*B))
 
 
 def test_a_dataset_that_only_such_runs_name_is_refused() -> None:
@@ -174,7 +174,7 @@ def test_a_job_whose_newest_attempt_failed_has_the_end_of_its_completed_one_as_i
 
         def question(live: LiveGraph, _: UserRules) -> tuple[int, list[int]]:
             job = live.names.known(Name("jobs", "job")) or 0
-            return last_green_us(live, "job"), [each.time_us for each in WriteTimes(live, EVER_US).completed(job)]
+            return last_green_us(live, "job"), [each.time_us for each in WriteTimes(live, MAX_TIME_US).completed(job)]
 
         green_us, completed_us = open_views.now(question)
     assert completed_us == [green_us]

@@ -16,8 +16,9 @@ from headwater.index.rules_files import FILES, RulesFiles
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_metadata import read_metadata
-from headwater.lineage.names.name_rules_text import read_job_rules, read_name_rules
+from headwater.lineage.names.job_names import read_job_rules
+from headwater.lineage.names.metadata_table import read_metadata
+from headwater.lineage.names.rule_parser import read_name_rules
 from headwater.lineage.rules.selectors import SelectedColumn
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
@@ -29,7 +30,7 @@ from headwater.lineage.rules.user_rules_text import (
     read_tags,
 )
 from headwater.lineage.runs.event_reading import FactsReader, facts_reader
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.named_columns import judged_columns
 from headwater.lineage.snapshots.snapshot import Window
 from headwater.questions.reach import reach
@@ -279,10 +280,12 @@ def test_the_lists_of_a_producer_that_is_declared_complete_remove_columns(crawle
     before = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x y")])
     events = deliver([before, dataset_event(at(30), table("a", "x"), crawler)])
     contents = ContentsInMemory()
-    reader = FactsReader(names.canonical, contents, names.job, names.lists_all)
+    reader = FactsReader(names.canonical, contents, names.job, names.has_complete_lists)
     facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
-    found = SnapshotOfFacts(facts, contents)
-    reference = Reference(events, canonical=canonical_form, complete=[crawler] if names.lists_all(crawler) else [])
+    found = FactSnapshot(facts, contents)
+    reference = Reference(
+        events, canonical=canonical_form, complete=[crawler] if names.has_complete_lists(crawler) else []
+    )
     columns = {"x"} if crawler.endswith("/7") else {"x", "y"}
     assert {*judged_columns(found, Name("s3://lake", "a")).by_key} == columns
     assert {column[2] for column in questions.unused(reference) if column[1] == "a"} == columns
@@ -343,8 +346,8 @@ def test_a_job_that_is_declared_as_retired_uses_nothing_from_then_on(until: int 
     facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
     until_us = None if until is None else START_US + until * 1_000_000
     known = [fact for fact in facts if until_us is None or fact.time_us <= until_us]
-    found = SnapshotOfFacts(known, contents, rules=rules, until_us=until_us)
-    counted = found.counted_since(Window(end_us=until_us))
+    found = FactSnapshot(known, contents, rules=rules, until_us=until_us)
+    counted = found.counted_with_earlier(Window(end_us=until_us))
     reached = reach(
         found, rules.names, Subject(None, "a", "x"), counted, forward=True, mode="value", bounds=Bounds(9, 99)
     )

@@ -8,12 +8,12 @@ import pytest
 
 from headwater.lineage.edges.write_kinds import ADDS, UNLESS_PARTS, WHOLE, Write, rewrites, write_kind
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.write_properties import nominal_time, properties_signs
-from headwater.lineage.sql.sql_writes import sql_signs
+from headwater.lineage.sql.write_signs import find_write_signs
 from headwater.spark.silver.derivation_context import DerivationContext
 from headwater.spark.silver.spark_derivation import DERIVED, Derive
 from headwater.spark.silver.texts import text_of
@@ -25,7 +25,7 @@ T = Name("s3://lake", "t")
 
 
 def kind(job: str, lifecycle: str | None, sql: str = "", **more: bool) -> int:
-    return write_kind(Write(job, T, lifecycle, sql_signs(sql, "spark"), **more))
+    return write_kind(Write(job, T, lifecycle, find_write_signs(sql, "spark"), **more))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def derived_candidate(
     facts: Sequence[RunFacts], rules: UserRules, above_us: int | None = None, proofs: str | None = None
 ) -> dict[str, Any]:
     row = (0, None, None, facts[0].run_key, text_of(facts), "", None, above_us, proofs)
-    (derived,) = Derive(DerivationContext(Naming(), rules=rules))(iter([row]))
+    (derived,) = Derive(DerivationContext(NameResolver(), rules=rules))(iter([row]))
     (candidate,) = dict(zip(DERIVED.columns, derived, strict=True))["changes"]
     found: dict[str, Any] = candidate
     return found

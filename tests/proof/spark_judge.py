@@ -42,7 +42,7 @@ class SparkJudge:
         position = lake.position()
         self._now = SnapshotOfRows(RULES, naming, (tuple(row) for row in rows), position.partitioned_names)
         self._now.newest_us = position.newest_us
-        self._counted = self._now.counted_since(Window())
+        self._counted = self._now.counted_with_earlier(Window())
         self._surface = by_world(row for row in lake.gold(MASKING_SURFACE) if row.tag == TAG)
         self._unused = by_world(Row(**row) for row in lake.unused())
 

@@ -19,9 +19,9 @@ from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
-from headwater.lineage.names.name_metadata import read_metadata
+from headwater.lineage.names.metadata_table import read_metadata
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.questions.answer_types.lineage import Coverage, CoverageItem
 from headwater.questions.answer_types.lists import ChangeItem, Changes
 from headwater.questions.display_names import display_datasets, names_datasets
@@ -133,11 +133,11 @@ EVENTS: list[Json] = [
 
 
 @pytest.fixture(scope="module")
-def scene() -> SnapshotOfFacts:
+def scene() -> FactSnapshot:
     contents = ContentsInMemory()
     reader = FactsReader(RULES.canonical, contents, RULES.job)
     facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(EVENTS)]
-    return SnapshotOfFacts(facts, contents)
+    return FactSnapshot(facts, contents)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def scene() -> SnapshotOfFacts:
         ("best customers", ("s3://gold", "customers")),
     ],
 )
-def test_every_way_to_write_a_name_leads_to_its_dataset(scene: SnapshotOfFacts, text: str, named: Named) -> None:
+def test_every_way_to_write_a_name_leads_to_its_dataset(scene: FactSnapshot, text: str, named: Named) -> None:
     assert find_dataset(scene, RULES, Subject(None, text)).parts == named
 
 
@@ -187,31 +187,31 @@ def test_every_way_to_write_a_name_leads_to_its_dataset(scene: SnapshotOfFacts, 
     ],
 )  # fmt: skip
 def test_an_ambiguous_name_is_refused_with_the_candidates(
-    scene: SnapshotOfFacts, text: str, candidates: Sequence[str]
+    scene: FactSnapshot, text: str, candidates: Sequence[str]
 ) -> None:
     with pytest.raises(WrongQuestion) as refused:
         find_dataset(scene, RULES, Subject(None, text))
     assert all(repr(each) in str(refused.value) for each in candidates), str(refused.value)
 
 
-def test_an_unknown_name_suggests_display_names(scene: SnapshotOfFacts) -> None:
+def test_an_unknown_name_suggests_display_names(scene: FactSnapshot) -> None:
     with pytest.raises(NotKnown) as refused:
         find_dataset(scene, RULES, Subject(None, "lh.silver.ordesr"))
     assert refused.value.nearest[0] == "lh.silver.orders"
 
 
 @pytest.mark.parametrize("text", ["email", "`EMAIL`", "people.Email", "crm.people.`email`", '"Email"'])
-def test_a_column_may_be_quoted_and_qualified(scene: SnapshotOfFacts, text: str) -> None:
+def test_a_column_may_be_quoted_and_qualified(scene: FactSnapshot, text: str) -> None:
     assert find_column(scene, Name("postgres://db", "shop.crm.people"), text) == "email"
 
 
 @pytest.mark.parametrize("text", ["app.to_9", "APP.TO_9", "`app.to_9`", "to_9", "jobs/app.to_9", "JOBS/app.to_9"])
-def test_a_job_may_be_asked_for_in_any_case_and_by_the_end_of_its_name(scene: SnapshotOfFacts, text: str) -> None:
+def test_a_job_may_be_asked_for_in_any_case_and_by_the_end_of_its_name(scene: FactSnapshot, text: str) -> None:
     jobs = [Name("jobs", f"app.to_{number}") for number in range(len(SHOWN))]
     assert find_job(scene, jobs, None, text) == Name("jobs", "app.to_9")
 
 
-def test_the_end_of_the_names_of_several_jobs_is_refused_with_the_candidates(scene: SnapshotOfFacts) -> None:
+def test_the_end_of_the_names_of_several_jobs_is_refused_with_the_candidates(scene: FactSnapshot) -> None:
     with pytest.raises(WrongQuestion, match=r"'jobs/app\.to_1', 'jobs/other\.to_1'"):
         find_job(scene, [Name("jobs", "app.to_1"), Name("jobs", "other.to_1")], None, "to_1")
 

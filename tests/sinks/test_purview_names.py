@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headwater.lineage.names.canonical_names import NameRules, default_rules
-from headwater.lineage.names.name_metadata import MetadataRow
+from headwater.lineage.names.metadata_table import MetadataRow
 from headwater.sinks.targets.purview.entities import EntityBuilder
 from headwater.sinks.targets.purview.names import QualifiedNames
 from headwater.sinks.targets.purview.target import qualified_names

@@ -13,7 +13,7 @@ from headwater.events.validation import validate_event
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.names.names_in_time import Naming, links_of
+from headwater.lineage.names.name_resolution import NameResolver, event_bindings
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
 from headwater.sinks.control.service import preview_payloads
@@ -79,9 +79,9 @@ def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:
         runs[fact.run_key].append(fact)
     found = {}
     for key, facts in runs.items():
-        naming = Naming()
+        naming = NameResolver()
         for fact in facts:
-            naming.bind(links_of(fact))
+            naming.bind(event_bindings(fact))
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
         if facts[0].kind == "RUN" and (run := fold(facts, naming)).state == "COMPLETE":
             found[key] = sorted(map(sorted_edges, output_lineages(run, rules)), key=repr)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.current_candidates import CARRIES
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.moved_names import LocationAt
+from headwater.lineage.names.name_resolution import TimedLocation
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.spark_delta import checkpoint
 from headwater.spark.gold.open_candidates import COUNTED, OPEN, counted
@@ -65,7 +65,7 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     assert found.highest_mb < MOST_MB
 
 
-class CountedKeys(UserDict[Name, Sequence[LocationAt]]):
+class CountedKeys(UserDict[Name, Sequence[TimedLocation]]):
     """Counts how often all its keys are asked for."""
 
     asked = 0

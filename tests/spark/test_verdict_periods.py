@@ -12,8 +12,7 @@ from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
-from headwater.lineage.snapshots.candidate_snapshot import SnapshotOfCandidates
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts, by_output
+from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, FactSnapshot, by_output
 from headwater.lineage.snapshots.snapshot import Snapshot, Window
 from headwater.lineage.snapshots.window_periods import WindowPeriods
 from headwater.questions.unused import dataset_verdicts, reason_formatter
@@ -73,12 +72,12 @@ def holds(row: Mapping[str, Any], at_us: int) -> bool:
 
 
 def asked(now: Snapshot, dataset: Name, window: Window) -> list[Verdict]:
-    counted, columns, reason_of = now.counted_since(window), now.shown_columns(dataset), reason_formatter(now)
+    counted, columns, reason_of = now.counted_with_earlier(window), now.shown_columns(dataset), reason_formatter(now)
     found = dataset_verdicts(now, RULES, counted, dataset)
     return [(columns.shown(each.key), each.verdict, reason_of(each)) for each in found]
 
 
-def groups_of(now: SnapshotOfFacts) -> dict[object, Group]:
+def groups_of(now: FactSnapshot) -> dict[object, Group]:
     """Return the candidates that count together, grouped like `output_key`."""
     found: dict[object, Group] = {}
     for output, candidates in by_output(now.store.candidates).items():
@@ -89,7 +88,7 @@ def groups_of(now: SnapshotOfFacts) -> dict[object, Group]:
     return found
 
 
-def entries(now: SnapshotOfFacts, group: Group) -> Iterator[Entry]:
+def entries(now: FactSnapshot, group: Group) -> Iterator[Entry]:
     for candidate in (each for own in group.values() for each in own):
         for namespace, name, *kind in json.loads(names_text(candidate.lineage)):
             one = Name(namespace, name)
@@ -100,7 +99,7 @@ def jobs_in(named: Mapping[object, Iterable[Entry]]) -> set[Name]:
     return {name for own in named.values() for name, kind in own if kind == JOB}
 
 
-def with_jobs(now: SnapshotOfFacts, group: Group, own: frozenset[Entry], jobs: set[Name]) -> frozenset[Entry]:
+def with_jobs(now: FactSnapshot, group: Group, own: frozenset[Entry], jobs: set[Name]) -> frozenset[Entry]:
     """Add the jobs of a group that lineage names."""
     keys = {of_job(each) for job_output in group for each in (job_output.job, now.job(job_output.job))}
     return own | {(key, JOB) for key in keys & jobs}
@@ -110,7 +109,7 @@ def of_job(key: Name) -> Name:
     return Name("\0job", "/".join(key.parts))
 
 
-def near(now: SnapshotOfFacts, named: Mapping[object, frozenset[Entry]], root: Name) -> set[object]:
+def near(now: FactSnapshot, named: Mapping[object, frozenset[Entry]], root: Name) -> set[object]:
     """Return the groups that name a dataset, and those reached from them."""
     representatives, generations = now.naming.representatives(), now.naming.generations
     touched = {representatives.get(name, name) for name in (*generations.touched(), *generations.renamed)}
@@ -127,9 +126,9 @@ def near(now: SnapshotOfFacts, named: Mapping[object, frozenset[Entry]], root: N
     return found
 
 
-def around(now: SnapshotOfFacts, groups: Mapping[object, Group], keys: set[object], root: Name) -> SnapshotOfCandidates:
+def around(now: FactSnapshot, groups: Mapping[object, Group], keys: set[object], root: Name) -> CandidateSnapshot:
     """Return a snapshot of some groups only."""
-    some, representatives = SnapshotOfCandidates(now.naming, now._remask, now.rules), now.naming.representatives()
+    some, representatives = CandidateSnapshot(now.naming, now._remask, now.rules), now.naming.representatives()
     names = {name for key in keys for name, _ in entries(now, groups[key])}
     roots = {representatives.get(name, name) for name in names} | {root}
     some.schemas = {

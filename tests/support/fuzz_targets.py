@@ -7,7 +7,7 @@ from headwater.events.envelope import read_envelope, split_batch
 from headwater.events.event_reader import EventReader
 from headwater.events.redaction_rules import redact_text
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.names.name_rules_text import read_name_rules
+from headwater.lineage.names.rule_parser import read_name_rules
 from headwater.lineage.rules.user_rules_text import read_consumers, read_masking, read_tags
 
 _reader = EventReader()

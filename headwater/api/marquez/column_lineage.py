@@ -20,7 +20,7 @@ from headwater.common.errors import NotKnown
 from headwater.index.stored.database import JOB
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.schema_columns import Columns
-from headwater.lineage.traversal.frontier import Wave
+from headwater.lineage.traversal.frontier import FrontierSearch
 from headwater.lineage.traversal.impact import allowed_transformations
 from headwater.questions.declaring import read_as
 from headwater.questions.neighbourhood import feeds
@@ -95,9 +95,9 @@ def _reach(context: RequestContext, starts: list[int], *, forward: bool) -> set[
     allowed = allowed_transformations(
         view.snapshot.graph, read_as(Mode, "mode", context.query.get("mode") or "any"), masked=True
     )
-    wave = Wave(view.snapshot.graph, starts, view.counted, forward=forward, allowed=allowed)
+    wave = FrontierSearch(view.snapshot.graph, starts, view.counted, forward=forward, allowed=allowed)
     found: set[int] = set()
-    while wave.front and wave.distance < depth and len(found) <= MAX_NODES:
+    while wave.frontier and wave.distance < depth and len(found) <= MAX_NODES:
         most = None if view.counted.hidden else MAX_NODES + 1 - len(found)
         hits = (hit.node for hit in wave.advance(most))
         found.update(node for node in hits if view.snapshot.graph.dataset_of[node] not in view.counted.hidden)

@@ -55,7 +55,7 @@ def dataset_json(context: RequestContext, name: Name, *, lineage: bool = True) -
 
 def _is_deleted(context: RequestContext, name: Name, last_us: int | None) -> bool:
     """Return whether a dataset is dropped, and no event has named it since it was deleted by hand."""
-    if context.view.snapshot.stands(name):
+    if context.view.snapshot.exists(name):
         return False
     deleted_us = context.catalog.deleted_us(name)
     return deleted_us is None or last_us is None or last_us <= deleted_us

@@ -144,7 +144,7 @@ class RequestContext(NamedTuple):
         if whole or ("." not in name and "/" not in name):
             return None
         meant = names.ending(name, spaces)
-        found = sorted(meant.own or meant.aliases or meant.in_any_case)
+        found = sorted(meant.own or meant.aliases or meant.ignoring_case)
         if len(found) > 1:
             shown = ", ".join(map(names.shown, found[:NEAREST]))
             message = f"'{name}' matches {len(found)} datasets: {shown}. Use a longer name."

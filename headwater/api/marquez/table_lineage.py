@@ -113,7 +113,7 @@ class TableGraph:
         return self._rows[job]
 
     def _is_gone(self, name: Name) -> bool:
-        return not self._counted.shows_gone and not self._moment.stands(name)
+        return not self._counted.shows_dropped and not self._moment.exists(name)
 
     def _is_hidden(self, name: Name | None) -> bool:
         return name is not None and self._moment.graph.dataset(name) in self._counted.hidden

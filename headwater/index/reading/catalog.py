@@ -11,8 +11,8 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import DATASET, JOB, marks
 from headwater.index.stored.datasets import TagTable
 from headwater.index.stored.events import QUARTER_US, Place
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.tags import TagsFacet, newest_tags
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.run_facts import Tag
@@ -225,7 +225,7 @@ class Catalog:
         """Read from `live`, which must not be refreshed while this object is in use."""
         self.live = live
         self._sql = live.sql
-        self._until = EVER_US if as_of_us is None else as_of_us
+        self._until = MAX_TIME_US if as_of_us is None else as_of_us
         self.lists, self.events = CatalogLists(live.sql), CatalogEvents(live.sql)
         self.runs, self.versions = CatalogRuns(live.sql, self._until), CatalogVersions(live, self._until)
         self.is_now = as_of_us is None

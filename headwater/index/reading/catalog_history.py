@@ -9,8 +9,8 @@ from headwater.index.stored.database import DATASET, marks
 from headwater.index.stored.events import Place, newest_places
 from headwater.index.stored.run_facets import recent_facets
 from headwater.index.stored.versions import RunDatasets, dataset_version, run_datasets_from, version_value
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 
 _RUN = (
     "SELECT k.key, r.job_key, r.state, r.processing, r.started_us, r.ended_us, r.time_us, r.datasets, "
@@ -142,7 +142,9 @@ class CatalogVersions:
 
     def listed(self, kind: int, name: int, limit: int, offset: int = 0) -> list[VersionRow]:
         """Return the versions of a dataset or job, the last written one first."""
-        written = "last_us" if self._until == EVER_US else f"min(last_us, {self._until})"  # the order of an SQL index
+        written = (
+            "last_us" if self._until == MAX_TIME_US else f"min(last_us, {self._until})"
+        )  # the order of an SQL index
         rows = self._sql.execute(
             "SELECT version, value, first_us, last_us, run FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
             f"ORDER BY {written} DESC, version DESC LIMIT ? OFFSET ?",

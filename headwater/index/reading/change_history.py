@@ -18,8 +18,8 @@ from headwater.index.stored.datasets import TagTable
 from headwater.index.stored.schemas import mention_from
 from headwater.lineage.edges.joined_lists import joined_columns
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
-from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Span
 from headwater.lineage.rules.tags import TagsFacet, tagged
 from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.job_identity import job_key

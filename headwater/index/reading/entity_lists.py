@@ -12,8 +12,8 @@ from headwater.index.reading.catalog import DATASETS, DELETED_JOBS
 from headwater.index.reading.change_history import changed_since
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import DATASET, JOB, one_value
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.user_rules import UserRules
 
 T = TypeVar("T")
@@ -203,7 +203,7 @@ class EntityLists:
         return found
 
     def _current_name(self, name: Name) -> Name:
-        return self._live.naming.resolve(name, EVER_US).plain
+        return self._live.naming.resolve(name, MAX_TIME_US).plain
 
 
 def _read(text: str) -> Any:

@@ -15,8 +15,8 @@ from headwater.index.stored.database import DATASET, JOB, marks, one_generation,
 from headwater.index.stored.datasets import SqliteNaming
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.search import id_range, last_part
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 
 _MIN_ONE_TYPO, _MIN_TWO_TYPOS = 4, 8
 
@@ -186,7 +186,7 @@ class SearchFile:
         for kind, number, facet, text in rows:
             whole = self._names.name(number)
             called: SearchKind = "job" if kind == JOB else "dataset"
-            means = whole if called == "job" else self._naming.resolve(whole, EVER_US).plain
+            means = whole if called == "job" else self._naming.resolve(whole, MAX_TIME_US).plain
             for column, description in _descriptions(facet, text):
                 shown: SearchKind = "column" if column else called
                 if shown in kinds and all(term in description.casefold() for term in terms):
@@ -295,7 +295,7 @@ class SearchFile:
             if None in ranks or min(rank for rank in ranks if rank is not None) == _PARENT:
                 continue
             whole = Name(namespace, name)
-            means = None if kind == "job" else self._naming.resolve(whole, EVER_US).plain
+            means = None if kind == "job" else self._naming.resolve(whole, MAX_TIME_US).plain
             is_alias = kind == "dataset" and means != whole
             shown = "alias" if is_alias else kind
             if shown not in kinds:

@@ -19,13 +19,13 @@ from headwater.index.stored.progress import read_progress
 from headwater.index.stored.schemas import SqliteContents
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.origins import ORIGINS
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name, Step
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_facts import without_sql
 from headwater.lineage.snapshots.as_of import AsOf, View
 from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.snapshot import Snapshot
 
 
@@ -77,7 +77,7 @@ class ViewOpener:
         self._live: LiveGraph | None = None
         self._opened: tuple[Published, str] | None = None
         self._past_lock = threading.Lock()
-        self._past: OrderedDict[tuple[object, ...], SnapshotOfFacts] = OrderedDict()
+        self._past: OrderedDict[tuple[object, ...], FactSnapshot] = OrderedDict()
 
     def rules(self) -> ActiveRules:
         """Return the active rules and the problems in the user's files."""
@@ -125,7 +125,7 @@ class ViewOpener:
         """Return the steps from a canonical name to the dataset that it means at a time (us), None for now."""
         with self._opened_index() as (live, _):
             naming = live.naming
-            time_us = EVER_US if at_us is None else at_us
+            time_us = MAX_TIME_US if at_us is None else at_us
             bound = naming.bound(name, time_us)
             found = naming.resolve(name, time_us).plain
             steps = [Step("binding", "the newest symlink facet up to this time", name, bound)] if bound != name else []
@@ -165,22 +165,22 @@ class ViewOpener:
             self._live.close()
         self._live, self._opened = None, None
 
-    def _past_snapshot(self, as_of: AsOf) -> tuple[SnapshotOfFacts, UserRules]:
+    def _past_snapshot(self, as_of: AsOf) -> tuple[FactSnapshot, UserRules]:
         """Derive the lineage at a time in the past, unless it is cached. Costs about 50 us per event."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
             removed_before_us = live.removed_before_us
-        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.infers)
+        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.includes_inferred)
         found = self._past.get(key)
         if found is None:
             published, sql = self._home.open_current(open_for_reading)
             with closing(sql), self._home.reading(published):
                 facts = RunFactsTable(sql, RunNumbers(sql)).until(
-                    EVER_US if as_of.as_of_us is None else as_of.as_of_us,
-                    EVER_US if as_of.known_at_us is None else as_of.known_at_us,
+                    MAX_TIME_US if as_of.as_of_us is None else as_of.as_of_us,
+                    MAX_TIME_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
-                facts = facts if as_of.infers else without_sql(facts)
-                found = self._past[key] = SnapshotOfFacts(
+                facts = facts if as_of.includes_inferred else without_sql(facts)
+                found = self._past[key] = FactSnapshot(
                     facts, SqliteContents(sql), partial(remasked, rules), rules, until_us=as_of.as_of_us
                 )
                 found.removed_before_us = removed_before_us
@@ -195,7 +195,7 @@ def _view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
     if as_of.seen_since_us is not None:
         counted = counted.without(snapshot.older_than(as_of.seen_since_us))
     if as_of.origins != ORIGINS:
-        counted = counted.without(as_of.other_origins(snapshot))
+        counted = counted.without(as_of.excluded_edge_sets(snapshot))
     return View(snapshot, counted, rules)
 
 
@@ -203,4 +203,4 @@ def _counted(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
     if as_of.every:
         return snapshot.counted().everything()
     window = as_of.window(snapshot)
-    return snapshot.counted_newest(window) if as_of.newest else snapshot.counted_since(window)
+    return snapshot.counted_without_presumed(window) if as_of.newest else snapshot.counted_with_earlier(window)

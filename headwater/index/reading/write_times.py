@@ -9,8 +9,8 @@ from headwater.index.stored.database import JOB, marks, one_value
 from headwater.index.stored.run_facets import recent_facets
 from headwater.index.stored.versions import run_datasets_from
 from headwater.lineage.edges.current_candidates import WEIGHTS
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.lost_runs import lost_sql
 
 SCAN_LIMIT = 60
@@ -142,9 +142,9 @@ class WriteTimes:
         return {key for (key,) in self._sql.execute(query, (one_value(keys),))}
 
     def next_run_us(self) -> int:
-        """Return the earliest run time after `now_us`, at which that run begins to count; EVER_US if there is none."""
+        """Return the earliest run time after `now_us`, when that run begins to count; MAX_TIME_US if there is none."""
         found = self._sql.execute("SELECT min(time_us) FROM runs WHERE time_us > ?", (self._now,)).fetchone()[0]
-        return EVER_US if found is None else int(found)
+        return MAX_TIME_US if found is None else int(found)
 
     def all_outputs(self) -> dict[int, list[tuple[int, int]]]:
         """Return the numbers (job output, job key) as in `outputs`, for all written datasets by generation number."""

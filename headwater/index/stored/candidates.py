@@ -9,7 +9,7 @@ from headwater.index.stored.database import chunks, marks, one_value
 from headwater.index.stored.edge_sets import EdgeSetTable
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, TIE, NameNumbers, RunNumbers
 from headwater.lineage.edges.current_candidates import ATTEMPTED, WEIGHTS, Candidate, JobOutput
-from headwater.lineage.edges.edge_sets import is_half_by_name
+from headwater.lineage.edges.edge_sets import is_writing_half
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE
 from headwater.lineage.names.dataset_name import Name
@@ -164,7 +164,7 @@ class CandidateTable:
     def _note_rewrite(self, number: int, *, rewrites: bool) -> None:
         job_output = self.job_output(number)
         if job_output.output is not None and (
-            rewrites or (is_half_by_name(job_output.job) and self.statements(job_output.output))
+            rewrites or (is_writing_half(job_output.job) and self.statements(job_output.output))
         ):
             self._rewritten.add(job_output.output)
 

@@ -6,17 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from headwater.index.stored.database import chunks, marks
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.packing import encode, tags_from
-from headwater.lineage.names.dataset_history import EVER_US, Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.moved_names import LocationAt
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.generations import MAX_TIME_US, Change, Span
+from headwater.lineage.names.name_resolution import NameResolver, TimedLocation
 from headwater.lineage.rules.tags import TagsFacet, tags_facets
 from headwater.lineage.runs.event_order import NEWNESS, Order, newest_first
 from headwater.lineage.runs.run_facts import RunFacts
 
 
-class SqliteNaming(Naming):
-    """The `names_in_time.Naming` of an index file: it writes each change to the file at once.
+class SqliteNaming(NameResolver):
+    """The `NameResolver` of an index file: it writes each change to the file at once.
 
     Symlinks are in table `bindings`; drops, renames and writes are in table `dataset_changes`.
     """
@@ -35,7 +34,7 @@ class SqliteNaming(Naming):
         is_new = False
         new = "SELECT id, alias, time_us, location FROM bindings WHERE id > ? ORDER BY id"
         for row, alias, time_us, location in self._sql.execute(new, (self._newest_row,)).fetchall():
-            is_new |= self._bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
+            is_new |= self._add_binding(self._numbers.name(alias), (time_us, self._numbers.name(location)))
             self._newest_row = row
         read = self._sql.execute("SELECT count(*), coalesce(max(id), 0) FROM dataset_changes").fetchone()
         if read == self._read:
@@ -61,7 +60,7 @@ class SqliteNaming(Naming):
                 changes.setdefault(run, []).append(Change(time_us, name(location), name(renamed) if renamed else None))
         return changes, writes
 
-    def bind(self, links: Iterable[tuple[Name, LocationAt]]) -> set[Name]:
+    def bind(self, links: Iterable[tuple[Name, TimedLocation]]) -> set[Name]:
         """Add bindings and write them in one statement. Return the aliases that mean another dataset now."""
         bindings, number = list(links), self._numbers.number
         rows = [(number(alias), time_us, number(location)) for alias, (time_us, location) in bindings]
@@ -172,7 +171,7 @@ class TagTable:
                 row = (number, facet.producer, *facet.order, facet.place, encode(facet.tags))
                 self._sql.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def newest_of(self, name: Name, until_us: int = EVER_US) -> Iterator[TagsFacet]:
+    def newest_of(self, name: Name, until_us: int = MAX_TIME_US) -> Iterator[TagsFacet]:
         """Yield the newest `tags` facet of each producer under a name as sent, up to a time (us)."""
         number, producer = self._names.known(name), ""
         if number is None:

@@ -11,8 +11,8 @@ from headwater.lineage.edges.facet_contents import SentEdge, SentSql
 from headwater.lineage.edges.joined_lists import is_joined, joined_columns, lists_in
 from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.edges.schema_history import SeenSchema
-from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Span
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.event_order import newest_first
 

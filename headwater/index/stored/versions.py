@@ -14,8 +14,8 @@ from msgspec import Struct, msgpack
 from headwater.index.stored.database import DATASET, JOB
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.upserts import ENTITY, WIDEN, Span, entity_rows, rows, widen
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.merged_run import Run, RunDataset
@@ -216,7 +216,7 @@ class VersionTable:
         self._sql.executemany("DELETE FROM jobs WHERE key = ?", [(job,) for job, _ in unused])
         self._sql.executemany(
             "UPDATE entities SET first_us = ?, last_us = ?, generation = ? WHERE kind = ? AND name = ?",
-            [(EVER_US, -EVER_US, self.generation, JOB, job) for job, _ in unused],
+            [(MAX_TIME_US, -MAX_TIME_US, self.generation, JOB, job) for job, _ in unused],
         )
         known = "SELECT 1 FROM jobs WHERE display_name = ?"
         return [self._names.name(shown) for _, shown in unused if not self._sql.execute(known, (shown,)).fetchone()]

@@ -309,7 +309,7 @@ class Indexer:
         number = self._names.number(dataset)
         if self._datasets.set(number, "shown_schema", schema):
             self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
-        self._datasets.set(number, "dropped", int(not generations.is_there(dataset)))
+        self._datasets.set(number, "dropped", int(not generations.exists_at(dataset)))
 
 
 def _by_output(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]]:

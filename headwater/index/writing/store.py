@@ -16,8 +16,8 @@ from headwater.index.stored.search import SearchTable
 from headwater.index.stored.versions import VersionTable
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.schema_history import SeenSchema, seen_schemas
-from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Span
 from headwater.lineage.runs.job_identity import job_key as shown_job
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.run_derivation import Derived

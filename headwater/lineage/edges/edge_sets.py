@@ -187,12 +187,12 @@ def _is_half(statement: Candidate[T], job_output: JobOutput, other: Candidate[T]
     """
     if not _is_instant(statement):
         return statement.started_us <= other.last_us <= statement.last_us
-    if not is_half_by_name(job_output.job):
+    if not is_writing_half(job_output.job):
         return False
     return statement.last_us == next((at for at in instants if at >= other.last_us), instants[-1])
 
 
-def is_half_by_name(job: Name) -> bool:
+def is_writing_half(job: Name) -> bool:
     """Tell whether the name of a job is that of the half of a statement that writes the rows."""
     return any(part.startswith(_HALVES) for part in job.name.split("."))
 
@@ -222,7 +222,7 @@ def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
         (job_output, candidate.run_key)
         for job_output, candidate in every
         if candidate.execution in opaque
-        and (candidate.carries or is_statement_half(job_output.job) or is_half_by_name(job_output.job))
+        and (candidate.carries or is_statement_half(job_output.job) or is_writing_half(job_output.job))
     }
 
 

@@ -62,7 +62,7 @@ class Nesting:
         if key is None or dataset < 0:
             return {}
         found = self._tree(dataset).get(key, {})
-        return {rest: self._graph.node_for(dataset, whole) for rest, whole in found.items()}
+        return {rest: self._graph.get_or_add_node(dataset, whole) for rest, whole in found.items()}
 
     def onward(self, node: int, far: int, *, direct: bool) -> Iterator[StepTarget]:
         """Yield the columns that an edge from `node` to `far` reaches."""
@@ -135,14 +135,16 @@ class Nesting:
         if not self.columns_of(dataset).matches_like(here):
             spelt = {*self.columns_of(dataset).by_key, *(self._graph.columns[each].key or "" for each in nodes)}
             keys += sorted(each for each in spelt if here.key(each) == key)
-        same = [self._graph.node_for(dataset, each) for each in dict.fromkeys(keys) if self._is_there(dataset, each)]
+        same = [
+            self._graph.get_or_add_node(dataset, each) for each in dict.fromkeys(keys) if self._is_there(dataset, each)
+        ]
         yield from (StepTarget(each, SURE) for each in same)
         for each in same:
             inside = self.within(node)
             yield from (StepTarget(found, MAY) for rest, found in self.within(each).items() if rest not in inside)
         if around and not same:
             outer = [each for each in self.above(dataset, keys[0]) if self._is_there(dataset, each)]
-            yield from (StepTarget(self._graph.node_for(dataset, each), SURE) for each in outer[-1:])
+            yield from (StepTarget(self._graph.get_or_add_node(dataset, each), SURE) for each in outer[-1:])
 
     def _is_there(self, dataset: int, key: str) -> bool:
         node = self._graph.node(dataset, key)
@@ -164,4 +166,4 @@ class Nesting:
 
     def _edged(self, node: int) -> str | None:
         """Return the key of a column that lineage names, None if only a question names it."""
-        return self._graph.columns[node].key if self._graph.is_there(node) else None
+        return self._graph.columns[node].key if self._graph.is_in_lineage(node) else None

@@ -21,12 +21,11 @@ from headwater.lineage.edges.accounting import (
 from headwater.lineage.edges.facet_contents import OWN_JOB, Contents, SentEdge, Transformation
 from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.job_identity import is_rdd_step
 from headwater.lineage.runs.merged_run import Run, RunDataset
-from headwater.lineage.sql.inferred_lines import Inferred, defined_names, inferred_lines
-from headwater.lineage.sql.known_tables import parts_of
-from headwater.lineage.sql.name_ends import Parts
+from headwater.lineage.sql.inference import InferredLineage, defined_names, infer_lineage
+from headwater.lineage.sql.tables import Parts, name_parts
 
 ColumnKey = Callable[[Name, str], str]
 """(dataset, column as sent) → the key that all spellings of the column share (rule 12)."""
@@ -189,7 +188,7 @@ class EdgeRules(NamedTuple):
     """What the derivation of edges needs in addition to the run."""
 
     contents: Contents
-    naming: Naming
+    naming: NameResolver
     column_key: ColumnKey
     schema_at: SchemaAt
 
@@ -246,7 +245,7 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     }
     inferred = {name: found for name, found in sql.said.items() if name in silent} if silent else {}
     lines: dict[Name, Sequence[Dated]] = {name: () if name in silent else own for name, own in observed.items()}
-    lines.update((name, [(line, None) for line in found.lines]) for name, found in inferred.items())
+    lines.update((name, [(line, None) for line in found.edges]) for name, found in inferred.items())
     says_nothing = not explicit and not feeds.lines and not any((*lines.values(), *observed.values()))
     if says_nothing and _is_echo(run):
         return []
@@ -424,16 +423,16 @@ class _RunContext:
         return not {name.plain for name in self._run.inputs} <= {name.plain for name in self._run.outputs}
 
     @cached_property
-    def said(self) -> Mapping[Name, Inferred]:
+    def said(self) -> Mapping[Name, InferredLineage]:
         """The lineage that follows from the SQL, by output; empty without SQL."""
         run, rules = self._run, self._rules
         if not run.script:
             return {}
-        return inferred_lines(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
+        return infer_lineage(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
 
     def inputs_ending_in(self, name: Name) -> tuple[Name, ...]:
         """Return the inputs with a name in the same namespace that ends with the parts of this name."""
-        end = parts_of(name.name)
+        end = name_parts(name.name)
         same = self._input_parts.get(name.namespace, ()) if end else ()
         return tuple(sorted({dataset for dataset, parts in same if parts[-len(end) :] == end}))
 
@@ -442,18 +441,18 @@ class _RunContext:
         found: dict[str, list[tuple[Name, Parts]]] = {}
         for dataset in self._run.inputs.values():
             for name in dataset.names:
-                found.setdefault(name.namespace, []).append((dataset.name, parts_of(name.name)))
+                found.setdefault(name.namespace, []).append((dataset.name, name_parts(name.name)))
         return found
 
     def defines(self, name: Name) -> bool:
         """Tell whether the SQL defines the last parts of a name as a CTE, an alias or a temporary table."""
-        parts = parts_of(name.name)
+        parts = name_parts(name.name)
         return any(parts[-len(own) :] == own for own in self._defined)
 
     def reads_whole(self, output: Name) -> bool:
         """Tell whether the SQL that writes an output was read completely, and without a hidden view."""
         found = self.said.get(output)
-        return found is not None and found.unread is None and found.complete
+        return found is not None and found.unread is None and found.is_complete
 
     @cached_property
     def _defined(self) -> frozenset[Parts]:
@@ -561,7 +560,7 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunContext, rules:
 
 
 def _marked(
-    lineage: OutputLineage, inferred: Mapping[Name, Inferred], sql: _RunContext, explicit: Container[Name]
+    lineage: OutputLineage, inferred: Mapping[Name, InferredLineage], sql: _RunContext, explicit: Container[Name]
 ) -> OutputLineage:
     """Mark an output as inferred from SQL, or add the reason why the SQL was not read completely."""
     found = inferred.get(lineage.output) if lineage.output else None
@@ -570,7 +569,7 @@ def _marked(
         return replace(lineage, unread=(said.unread or _OF_OTHERS) if said else None)
     if found is None:
         return lineage
-    opaque = tuple(sorted(found.behind_views.union(lineage.opaque))) if lineage.carries else lineage.opaque
+    opaque = tuple(sorted(found.possible_sources.union(lineage.opaque))) if lineage.carries else lineage.opaque
     return replace(lineage, inferred=lineage.carries, unread=found.unread, opaque=opaque)
 
 
@@ -842,24 +841,26 @@ def _written_by_sql(
     them of the same columns. Otherwise the SQL is about something else (rule 4.9).
     """
     found = sql.said.get(output)
-    if found is None or not found.complete or found.behind_views:
+    if found is None or not found.is_complete or found.possible_sources:
         return {}
-    written = {line.output: rules.column_key(output, line.output) for line in found.columns if line.output is not None}
+    written = {
+        line.output: rules.column_key(output, line.output) for line in found.column_edges if line.output is not None
+    }
     every = frozenset(written.values())
     if not all(is_related(key, every) for key in columns.accounted):
         return {}
     made = {
         (written[line.output], line.source, rules.column_key(line.source, line.column))
-        for line in found.columns
+        for line in found.column_edges
         if line.output is not None and line.source and line.column is not None and line.transformation.direct
     }
     values = {(each.target, each.source, each.column) for each in edges if each.target and each.transformation.direct}
     return written if values <= made else {}
 
 
-def _written_keys(output: Name, inferred: Inferred, rules: EdgeRules) -> frozenset[str]:
+def _written_keys(output: Name, inferred: InferredLineage, rules: EdgeRules) -> frozenset[str]:
     """Return the keys of the columns that SQL writes; empty if it may write more columns."""
-    named = {line.output for line in inferred.columns if line.output is not None} if inferred.complete else ()
+    named = {line.output for line in inferred.column_edges if line.output is not None} if inferred.is_complete else ()
     return frozenset(rules.column_key(output, column) for column in named)
 
 
@@ -885,10 +886,10 @@ def _lines_of_sql(
     assert context.sql is not None  # noqa: S101 - the caller looked
     found, accounted = context.sql.said[output], frozenset(columns.accounted)
     if context.doubtful:
-        return [(line, None) for line in (*found.lines, *(found.columns if by_sql else ()))]
+        return [(line, None) for line in (*found.edges, *(found.column_edges if by_sql else ()))]
     return [
         (line, None)
-        for line in (found.columns if by_sql else ())
+        for line in (found.column_edges if by_sql else ())
         if line.output is not None and not is_related(by_sql[line.output], accounted)
     ]
 

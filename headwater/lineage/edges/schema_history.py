@@ -10,9 +10,9 @@ from headwater.lineage.edges.complete_lists import ADDED, COMPLETE, READ, UNLESS
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.joined_lists import joined_hash, lists_in
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
-from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.generations import MAX_TIME_US, Span
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
 
@@ -36,7 +36,7 @@ class SeenSchema(NamedTuple):
     schema: str
     authority: int = 0
 
-    def dataset(self, name: Name, naming: Naming) -> Name:
+    def dataset(self, name: Name, naming: NameResolver) -> Name:
         """Return the dataset that the list describes; name: the name in the event, as sent."""
         return naming.generations.meaning(naming.bound(name, self.time_us), self.time_us - (self.place >= _BEFORE))
 
@@ -118,7 +118,7 @@ class KnownLists:
         return {seen.schema for seen in self.lists if seen.authority > READ}
 
 
-def lists_at(newest_first: Iterable[SeenSchema], time_us: int = EVER_US, *, by_parts: bool = False) -> KnownLists:
+def lists_at(newest_first: Iterable[SeenSchema], time_us: int = MAX_TIME_US, *, by_parts: bool = False) -> KnownLists:
     """Rule 12.7: return the lists that make up the columns at a time.
 
     These are the newest base list up to that time and all lists that are newer than it, or all lists without a base
@@ -132,7 +132,7 @@ def lists_at(newest_first: Iterable[SeenSchema], time_us: int = EVER_US, *, by_p
         if found.base is not None:
             break
     # For the columns now, `first` stays None: lists that are added later may be newer than the first one here.
-    return found if time_us == EVER_US else found.beginning_with(first or seen)
+    return found if time_us == MAX_TIME_US else found.beginning_with(first or seen)
 
 
 class JoinedSchemas:
@@ -154,7 +154,7 @@ class JoinedSchemas:
 class Schemas:
     """The columns of datasets, now and at earlier times."""
 
-    def __init__(self, contents: Contents, seen: SeenSchemas, naming: Naming):
+    def __init__(self, contents: Contents, seen: SeenSchemas, naming: NameResolver):
         """contents: the columns of each list; seen: the mentions of lists; naming: the datasets that names mean."""
         self._contents = contents
         self._kept = seen
@@ -291,7 +291,7 @@ class Schemas:
 
     def _known(self, dataset: Name) -> KnownLists:
         if dataset not in self._lists:
-            self._lists[dataset] = self._read(dataset, EVER_US)
+            self._lists[dataset] = self._read(dataset, MAX_TIME_US)
         return self._lists[dataset]
 
     def _first(self, dataset: Name, time_us: int) -> SeenSchema | None:
@@ -306,7 +306,7 @@ class Schemas:
         by_parts = any(map(self._kept.is_parted, self._naming.names_of(dataset)))
         return lists_at(newest_first, time_us, by_parts=by_parts)
 
-    def _histories(self, dataset: Name, until_us: int = EVER_US) -> Iterator[Iterator[SeenSchema]]:
+    def _histories(self, dataset: Name, until_us: int = MAX_TIME_US) -> Iterator[Iterator[SeenSchema]]:
         """Yield the mentions under each name that means a dataset, the newest first.
 
         The end of a span is included, because a DROP or RENAME describes the dataset that it ends.

@@ -1,4 +1,7 @@
-"""Rule 2.1: the canonical form of names. It depends only on the name, the rules and the metadata table."""
+"""Rule 2.1: the canonical form of names. It depends on the name, the rules and the metadata table.
+
+Some rules also depend on the producer of the event or on the namespace of its job.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -7,30 +10,84 @@ from hashlib import sha256
 from importlib.resources import files
 
 from headwater.lineage.names.dataset_name import LONGEST, Name, Step
-from headwater.lineage.names.event_rules import EventRules
-from headwater.lineage.names.job_rules import JobRules
-from headwater.lineage.names.name_metadata import MetadataRow, check_row, of_kind
-from headwater.lineage.names.name_operations import OPERATIONS
-from headwater.lineage.names.name_patterns import Pattern, first_fit
-from headwater.lineage.names.name_places import Links, OneLake, link_source
-from headwater.lineage.names.name_rules_text import STAGES, NameFile, NameRule, read_name_rules
+from headwater.lineage.names.job_names import JobRules
+from headwater.lineage.names.metadata_table import Links, MetadataRow, OneLake, check_row, link_source, rows_of_kind
+from headwater.lineage.names.operations import OPERATIONS
+from headwater.lineage.names.patterns import Pattern, first_fit
+from headwater.lineage.names.rule_parser import STAGES, NameFile, NameRule, read_name_rules
 from headwater.lineage.rules.rule_code import code_hash
 from headwater.lineage.runs.bounded_cache import BoundedCache
 
-_ROUNDS = 8
-_STILL_CHANGES = f"the rules still change the name after {_ROUNDS} rounds, so it stays as sent"
-_REMEMBERED_LENGTH = 1000
-_WEIGHT_OF_FITTING = 20
+_UNKNOWN_EVENT = "this rule depends on the event: pass --producer and --job-namespace to see its result"
+
+
+class EventRules:
+    """Applies rules with conditions on the event to canonical names.
+
+    The first rule that fits the name and the event, and either changes or explicitly keeps the name, applies.
+    """
+
+    def __init__(self, rules: Iterable[NameRule], canonical: Callable[[str, str], Name]) -> None:
+        """rules: in order; canonical: returns the canonical form of a name without these rules."""
+        self.rules = tuple(rules)
+        self._canonical = canonical
+        self._cache: BoundedCache[tuple[Name, str, str], Name] = BoundedCache()
+
+    def concern(self, name: Name) -> bool:
+        """Return whether a rule can fit a canonical name in some event."""
+        return any(_rule_fits(rule, name) for rule in self.rules)
+
+    def form(self, name: Name, producer: str, job_namespace: str) -> Name:
+        """Return the form of a canonical name in an event."""
+        key = (name, producer, job_namespace)
+        found = self._cache.get(key)
+        return found if found is not None else self._cache.keep(key, self._apply(name, producer, job_namespace)[1], 0)
+
+    def explain(self, name: Name, producer: str | None, job_namespace: str | None) -> list[Step]:
+        """Return the step from a canonical name to its form in an event; none if the name stays the same.
+
+        If producer and job_namespace are both None, the event is unknown, and the result contains the rules that may
+        apply.
+        """
+        if producer is None and job_namespace is None:
+            return [
+                Step(rule.id, f"{rule.why}; {_UNKNOWN_EVENT}", name, name)
+                for rule in self.rules
+                if _rule_fits(rule, name)
+            ]
+        rule, after = self._apply(name, producer or "", job_namespace or "")
+        return [Step(rule.id, rule.why, name, after)] if rule and after != name else []
+
+    def _apply(self, name: Name, producer: str, job_namespace: str) -> tuple[NameRule | None, Name]:
+        for rule in self.rules:
+            values = rule.fit(name.namespace)
+            of_event = None if values is None else rule.fit_event(producer, job_namespace)
+            if values is None or of_event is None:
+                continue
+            after = rule.apply(name, {**values, **of_event}, OPERATIONS)
+            if after is not None and (rule.keep or after != name):
+                return rule, name if rule.keep else self._canonical(*after.parts)
+        return None, name
+
+
+def _rule_fits(rule: NameRule, name: Name) -> bool:
+    return rule.fit(name.namespace) is not None and (rule.name is None or rule.name.take(name.name) is not None)
+
+
+_MAX_ROUNDS = 8
+_STILL_CHANGES = f"the rules still change the name after {_MAX_ROUNDS} rounds, so it stays as sent"
+_MAX_CACHED_LENGTH = 1000
+_FITTING_RULES_WEIGHT = 20
 _TOO_LONG = f"names of more than {LONGEST} characters are shortened in the middle"
 
 
-_Candidates = tuple[tuple[tuple[NameRule, tuple[Pattern, ...]], ...], ...]
+_CandidateRules = tuple[tuple[tuple[NameRule, tuple[Pattern, ...]], ...], ...]
 """For each stage, the rules that may fit namespaces of one scheme, with their patterns for this scheme."""
 
-_Fit = tuple[NameRule, str, dict[str, str]]
+_FittingRule = tuple[NameRule, str, dict[str, str]]
 """A rule that fits a namespace, a text that each fitting name contains, and the values of namespace placeholders."""
 
-_Fitting = list[tuple[_Fit, ...] | None]
+_FittingRules = list[tuple[_FittingRule, ...] | None]
 """For each stage, the rules that fit a namespace. None for a stage that no name of the namespace has reached yet."""
 
 
@@ -55,32 +112,33 @@ class NameRules:
         self._sources = (tuple(texts), tuple(metadata_rows), tuple(job_texts))
         rows = self._sources[1]
         own = [read_name_rules(text, file) for file, text in self._sources[0]]
-        rules = [rule for file in (*own, _shipped()) for rule in file.rules]
+        rules = [rule for file in (*own, _shipped_rules()) for rule in file.rules]
         of_name = [rule for rule in rules if not rule.asks_event]
         self._stages = tuple(tuple(rule for rule in of_name if rule.stage == stage) for stage in STAGES)
-        self._by_scheme: dict[str, _Candidates] = {}
-        self._by_namespace: BoundedCache[str, _Fitting] = BoundedCache()
-        self._memo: BoundedCache[tuple[str, str], Name] = BoundedCache()
+        self._by_scheme: dict[str, _CandidateRules] = {}
+        self._by_namespace: BoundedCache[str, _FittingRules] = BoundedCache()
+        self._cache: BoundedCache[tuple[str, str], Name] = BoundedCache()
         self._operations = dict(OPERATIONS)
         self.of_events = EventRules((rule for rule in rules if rule.asks_event), self.canonical)
-        self._place(rows)
+        self._load_metadata(rows)
         self.aliases = _aliases(own, rows, self.canonical)
         self.jobs = JobRules(self._sources[2], self.canonical)
-        self._complete = tuple(producer for file in own for producer in file.complete_lists)
-        self._said: tuple[object, ...] = (
-            rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules, self._complete,
+        self._complete_list_producers = tuple(producer for file in own for producer in file.complete_lists)
+        self._hash_inputs: tuple[object, ...] = (
+            rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules,
+            self._complete_list_producers,
             *([sorted(self.jobs.renamed.items())] if self.jobs.renamed else []),
         )  # fmt: skip
 
     @cached_property
     def rules_hash(self) -> str:
         """The version of the rules for names: a hash over the rules and the code that derives rows from events."""
-        return _hash(code_hash(), *self._said)
+        return _hash(code_hash(), *self._hash_inputs)
 
     def canonical(self, namespace: str, name: str) -> Name:
         """Return the canonical form of a name as sent. Accepts every text and never raises."""
-        found = self._memo.get((namespace, name))
-        return found if found is not None else self._remember(namespace, name)
+        found = self._cache.get((namespace, name))
+        return found if found is not None else self._derive_and_cache(namespace, name)
 
     def in_event(self, producer: str, job_namespace: str) -> Callable[[str, str], Name]:
         """Return a function for the canonical form of names in one event.
@@ -96,9 +154,9 @@ class NameRules:
         """Return the canonical name of a job; outputs: those of the event that names it, as sent."""
         return self.jobs.canonical(job, outputs)
 
-    def lists_all(self, producer: str) -> bool:
+    def has_complete_lists(self, producer: str) -> bool:
         """Return whether a rule declares that a producer's lists of columns are complete (rule 12.6)."""
-        return any(fnmatchcase(producer, glob) for glob in self._complete)
+        return any(fnmatchcase(producer, glob) for glob in self._complete_list_producers)
 
     def explain(
         self, namespace: str, name: str, producer: str | None = None, job_namespace: str | None = None
@@ -107,35 +165,35 @@ class NameRules:
 
         producer, job_namespace: those of the event that uses the name; some rules depend on them.
         """
-        found, steps = self._settle(Name(namespace, name))
+        found, steps = self._apply_rules(Name(namespace, name))
         return [*steps, *self.of_events.explain(found, producer, job_namespace)]
 
     def __reduce__(self) -> tuple[type["NameRules"], tuple[object, ...]]:
         """Pickle the sources of the rules, without caches, for Spark's workers."""
         return NameRules, self._sources
 
-    def _remember(self, namespace: str, name: str) -> Name:
-        found = self._settle(Name(namespace, name))[0]
-        if len(namespace) + len(name) <= _REMEMBERED_LENGTH:
-            self._memo.keep((namespace, name), found, 0)
+    def _derive_and_cache(self, namespace: str, name: str) -> Name:
+        found = self._apply_rules(Name(namespace, name))[0]
+        if len(namespace) + len(name) <= _MAX_CACHED_LENGTH:
+            self._cache.keep((namespace, name), found, 0)
         return found
 
-    def _settle(self, sent: Name) -> tuple[Name, list[Step]]:
+    def _apply_rules(self, sent: Name) -> tuple[Name, list[Step]]:
         name = sent.cut
         steps = [Step("too-long", _TOO_LONG, sent, name)] if name is not sent else []
         sent = name
         last = len(STAGES) - 1
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             before, until = name, last
-            namespace, fitting = name.namespace, self._fitting(name.namespace)
+            namespace, fitting = name.namespace, self._fitting_rules(name.namespace)
             for stage in range(len(STAGES)):
                 if stage > until and name is before:
                     return name, steps  # the last round applied the later stages to this name
                 if name.namespace != namespace:
-                    namespace, fitting = name.namespace, self._fitting(name.namespace)
+                    namespace, fitting = name.namespace, self._fitting_rules(name.namespace)
                 rules = fitting[stage]
                 if rules is None:
-                    rules = fitting[stage] = _that_fit(self._candidates(namespace)[stage], namespace)
+                    rules = fitting[stage] = _fitting_rules(self._candidate_rules(namespace)[stage], namespace)
                 for rule, needs, values in rules:
                     if needs not in name.name:
                         continue
@@ -149,16 +207,16 @@ class NameRules:
                 return name, steps
         return sent, [*steps, Step("unsettled", _STILL_CHANGES, name, sent)]
 
-    def _fitting(self, namespace: str) -> _Fitting:
+    def _fitting_rules(self, namespace: str) -> _FittingRules:
         """Return the rules that fit a namespace, by stage. Names share few namespaces, so the rules are cached."""
         found = self._by_namespace.get(namespace)
         if found is None:
-            found = [None if rules else () for rules in self._candidates(namespace)]
-            if len(namespace) <= _REMEMBERED_LENGTH:
-                self._by_namespace.keep(namespace, found, _WEIGHT_OF_FITTING)
+            found = [None if rules else () for rules in self._candidate_rules(namespace)]
+            if len(namespace) <= _MAX_CACHED_LENGTH:
+                self._by_namespace.keep(namespace, found, _FITTING_RULES_WEIGHT)
         return found
 
-    def _candidates(self, namespace: str) -> _Candidates:
+    def _candidate_rules(self, namespace: str) -> _CandidateRules:
         """Return the rules that may fit a namespace, by stage.
 
         The cache is bounded, because schemes come from events.
@@ -166,7 +224,7 @@ class NameRules:
         scheme = namespace.partition(":")[0]
         found = self._by_scheme.get(scheme)
         if found is None:
-            idle = {do for do, operation in self._operations.items() if operation is _stay}
+            idle = {do for do, operation in self._operations.items() if operation is _keep_name}
             found = tuple(
                 tuple(
                     (rule, patterns)
@@ -179,23 +237,23 @@ class NameRules:
                 self._by_scheme[scheme] = found
         return found
 
-    def _place(self, rows: Sequence[MetadataRow]) -> None:
+    def _load_metadata(self, rows: Sequence[MetadataRow]) -> None:
         for row in rows:
             check_row(row)
         lake = OneLake(rows)
         self.onelake_names = lake.display_names
-        self._operations |= {"onelake": lake.by_id, "warehouse": lake.by_endpoint, "link": _stay}
+        self._operations |= {"onelake": lake.by_id, "warehouse": lake.by_endpoint, "link": _keep_name}
         links = Links(rows, self.canonical)
         if links:
             self._operations["link"] = links.follow
-        self._memo.clear()  # the cached names were derived without the links
+        self._cache.clear()  # the cached names were derived without the links
         self._by_scheme.clear()
         self._by_namespace.clear()
         for row in rows:
             if row.kind in ("shortcut", "mount"):
-                self._check_rest(row)
+                self._check_link_cycle(row)
 
-    def _check_rest(self, row: MetadataRow) -> None:
+    def _check_link_cycle(self, row: MetadataRow) -> None:
         if any(step.rule == "unsettled" for step in self.explain(*link_source(row).parts)):
             raise row.wrong(f"the {row.kind} leads back to itself", "use a target outside of its source")
 
@@ -207,13 +265,13 @@ def default_rules() -> NameRules:
 
 
 @cache
-def _shipped() -> NameFile:
+def _shipped_rules() -> NameFile:
     return read_name_rules(
         files("headwater.lineage.names").joinpath("names.yaml").read_text("utf-8"), "shipped names.yaml"
     )
 
 
-def _that_fit(rules: Iterable[tuple[NameRule, tuple[Pattern, ...]]], namespace: str) -> tuple[_Fit, ...]:
+def _fitting_rules(rules: Iterable[tuple[NameRule, tuple[Pattern, ...]]], namespace: str) -> tuple[_FittingRule, ...]:
     fitting = []
     for rule, patterns in rules:
         found = first_fit(patterns, namespace) if patterns else None
@@ -222,7 +280,7 @@ def _that_fit(rules: Iterable[tuple[NameRule, tuple[Pattern, ...]]], namespace: 
     return tuple(fitting)
 
 
-def _stay(name: Name) -> Name:
+def _keep_name(name: Name) -> Name:
     return name
 
 
@@ -231,7 +289,7 @@ def _aliases(
 ) -> dict[str, Name]:
     """Return the datasets of business names, by casefolded business name."""
     given = [alias for file in own for alias in file.aliases]
-    given += [(row.name, Name(row.parent, row.target)) for row in of_kind(rows, "alias")]
+    given += [(row.name, Name(row.parent, row.target)) for row in rows_of_kind(rows, "alias")]
     return {alias.casefold(): canonical(*name.parts) for alias, name in reversed(given)}
 
 

@@ -9,7 +9,7 @@ LONGEST = 4096
 
 _HEAD, _TAIL = 2000, 1000
 
-_LOCAL = re.compile(r"(file|dbfs):(?://)?(/(?!/).+)", re.DOTALL)
+_LOCAL_PATH = re.compile(r"(file|dbfs):(?://)?(/(?!/).+)", re.DOTALL)
 _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://[^/]++)/*+(.*)", re.DOTALL)
 
 
@@ -39,7 +39,7 @@ class Name(NamedTuple):
         """The name, shortened in the middle if it is too long (rule 2.2). Different names stay different."""
         if len(self.namespace) <= LONGEST and len(self.name) <= LONGEST:
             return self
-        return Name(_cut(self.namespace), _cut(self.name), self.generation)
+        return Name(_shorten(self.namespace), _shorten(self.name), self.generation)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -56,7 +56,7 @@ class Step(NamedTuple):
     after: Name
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Shorten a text in the middle and note that in the text, so that every answer and page shows it."""
     if len(text) <= LONGEST:
         return text
@@ -66,5 +66,5 @@ def _cut(text: str) -> str:
 
 def split_location(uri: str) -> Name | None:
     """Split a location such as `s3://bucket/a/b` or `dbfs:/mnt/a` into namespace and name; None for other texts."""
-    found = _LOCAL.fullmatch(uri) or _LOCATION.fullmatch(uri)
+    found = _LOCAL_PATH.fullmatch(uri) or _LOCATION.fullmatch(uri)
     return Name(found[1], found[2] or "/") if found else None

@@ -11,12 +11,12 @@ _ONELAKE_HOST = "@onelake.dfs.fabric.microsoft.com"
 _ONELAKE = re.compile(r"abfss://([^/@]++)@onelake\.dfs\.fabric\.microsoft\.com")
 _GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ITEM_TYPE = re.compile(r"\.(?:lakehouse|warehouse|kqldatabase|sqldatabase|mirroreddatabase)\Z", re.IGNORECASE)
-_PART = re.compile(r"`((?:[^`]|``)*+)`|\"((?:[^\"]|\"\")*+)\"|\[([^\[\]/]*+)\](?=[./]|\Z)|([^./]++)")
-_PLAIN = re.compile(r"[^\s.`/\"\[\]]+")
+_NAME_PART = re.compile(r"`((?:[^`]|``)*+)`|\"((?:[^\"]|\"\")*+)\"|\[([^\[\]/]*+)\](?=[./]|\Z)|([^./]++)")
+_UNQUOTED_PART = re.compile(r"[^\s.`/\"\[\]]+")
 _SESSION_CATALOGS = ("spark_catalog", "hive_metastore")
 _UNITY = "unitycatalog://"
 _QUOTES = re.compile('[`"\\[\\]]')
-_SLASHES = 8
+_MAX_SLASHES = 8
 """The number of slashes in a text that are tried as the end of its namespace."""
 
 _SCHEMA_OF_ALL = "dbo"
@@ -25,15 +25,15 @@ _SCHEMA_OF_ALL = "dbo"
 Parts = tuple[str, ...]
 
 
-class Meant(NamedTuple):
+class NameMatches(NamedTuple):
     """The datasets with a name that ends with a text.
 
-    own: by their canonical names; aliases: by other names; in_any_case: by any name, ignoring case.
+    own: by their canonical names; aliases: by other names; ignoring_case: by any name, ignoring case.
     """
 
     own: set[Name]
     aliases: set[Name]
-    in_any_case: set[Name]
+    ignoring_case: set[Name]
 
 
 class DisplayNames:
@@ -52,77 +52,77 @@ class DisplayNames:
         aliases: the datasets that users' business names mean, by casefolded name.
         """
         self._labels, self._user_aliases = labels, aliases
-        self._means: dict[Name, Name] = {}
-        self._in_unity: dict[Name, Name] = {}
-        self._owners: dict[str, Name | None] = {}
-        self._by_last: dict[str, list[Name]] = {}
-        self._found: dict[Name, str] = {}
+        self._dataset_by_name: dict[Name, Name] = {}
+        self._unity_names: dict[Name, Name] = {}
+        self._dataset_by_form: dict[str, Name | None] = {}
+        self._names_by_last_part: dict[str, list[Name]] = {}
+        self._cache: dict[Name, str] = {}
 
     def add(self, name: Name, dataset: Name) -> None:
         """Add a name of a dataset: its own name, or another one that means it."""
-        if self._means.get(name) == dataset:
+        if self._dataset_by_name.get(name) == dataset:
             return
-        self._found.clear()
-        if name not in self._means and (last := _last_part(name.name)):
-            self._by_last.setdefault(last, []).append(name)
-        self._means[name] = dataset
+        self._cache.clear()
+        if name not in self._dataset_by_name and (last := _last_part(name.name)):
+            self._names_by_last_part.setdefault(last, []).append(name)
+        self._dataset_by_name[name] = dataset
         if name != dataset:
             if not name.namespace.startswith(_UNITY):
                 return
-            self._in_unity[dataset] = min(name, self._in_unity.get(dataset, name))
-        for form in _forms(name, self._labels):
-            if self._owners.setdefault(form, dataset) != dataset:
-                self._owners[form] = None
+            self._unity_names[dataset] = min(name, self._unity_names.get(dataset, name))
+        for form in _display_forms(name, self._labels):
+            if self._dataset_by_form.setdefault(form, dataset) != dataset:
+                self._dataset_by_form[form] = None
 
     def of(self, dataset: Name) -> str:
         """Return the display name of a dataset."""
-        found = self._found.get(dataset)
+        found = self._cache.get(dataset)
         if found is None:
-            found = self._found[dataset] = self._of(dataset)
+            found = self._cache[dataset] = self._derive_display_name(dataset)
         return found
 
-    def _of(self, dataset: Name) -> str:
-        unity = self._in_unity.get(dataset)
-        forms = chain.from_iterable(_forms(name, self._labels) for name in (unity, dataset) if name)
-        return next((form for form in forms if self._is_free(form, dataset)), _whole(dataset))
+    def _derive_display_name(self, dataset: Name) -> str:
+        unity = self._unity_names.get(dataset)
+        forms = chain.from_iterable(_display_forms(name, self._labels) for name in (unity, dataset) if name)
+        return next((form for form in forms if self._is_unique(form, dataset)), _full_name(dataset))
 
     def shown(self, dataset: Name) -> str:
         """Return a name for messages, which is the canonical name of most datasets.
 
         It is the display name for a dataset with a name in Unity Catalog, or with known ids of OneLake in its name.
         """
-        own = dataset in self._in_unity or _written(dataset, self._labels) != dataset
-        return self.of(dataset) if own else _whole(dataset)
+        own = dataset in self._unity_names or _with_labels(dataset, self._labels) != dataset
+        return self.of(dataset) if own else _full_name(dataset)
 
     def called(self, text: str) -> Name | None:
         """Return the only dataset with this form of its name or this canonical name; None if there is no single one."""
-        found = self._owners.get(text)
-        return found if found is not None or text in self._owners else self._by_whole_name(text)
+        found = self._dataset_by_form.get(text)
+        return found if found is not None or text in self._dataset_by_form else self._find_by_canonical_name(text)
 
-    def _by_whole_name(self, text: str) -> Name | None:
+    def _find_by_canonical_name(self, text: str) -> Name | None:
         """Return the dataset with the canonical name `namespace/name`, if only one split at a slash gives a dataset."""
-        ends = islice(re.finditer("/", text), _SLASHES)
+        ends = islice(re.finditer("/", text), _MAX_SLASHES)
         names = (Name(text[: end.start()], text[end.end() :]) for end in ends)
-        found = {self._means[name] for name in names if name in self._means}
+        found = {self._dataset_by_name[name] for name in names if name in self._dataset_by_name}
         return found.pop() if len(found) == 1 else None
 
-    def ending(self, text: str, namespaces: Set[str] = frozenset()) -> Meant:
+    def ending(self, text: str, namespaces: Set[str] = frozenset()) -> NameMatches:
         """Return the datasets with a name that ends with a text, with `.` or `/` between parts, quoted or not.
 
         namespaces: if not empty, only datasets with a name in one of these.
         """
-        found = Meant(set(), set(), set())
-        for parts in _spellings(text):
-            folded = _folded(parts)
-            for name in self._by_last.get(folded[-1], ()):
-                dataset = self._means[name]
+        found = NameMatches(set(), set(), set())
+        for parts in _readings(text):
+            folded = _casefold_parts(parts)
+            for name in self._names_by_last_part.get(folded[-1], ()):
+                dataset = self._dataset_by_name[name]
                 if namespaces and namespaces.isdisjoint((name.namespace, dataset.namespace)):
                     continue
-                ends = [known[-len(parts) :] for known in self._parts(name)]
+                ends = [known[-len(parts) :] for known in self._name_parts(name)]
                 if parts in ends:
                     (found.own if name == dataset else found.aliases).add(dataset)
-                elif folded in map(_folded, ends):
-                    found.in_any_case.add(dataset)
+                elif folded in map(_casefold_parts, ends):
+                    found.ignoring_case.add(dataset)
             if any(found):
                 break
         return found
@@ -132,70 +132,71 @@ class DisplayNames:
 
         Error messages suggest these names, and the search includes them.
         """
-        return ((self.of(name), name) for name in self._differing())
+        return ((self.of(name), name) for name in self._datasets_with_special_names())
 
-    def _differing(self) -> Iterator[Name]:
-        for name, dataset in self._means.items():
-            if name == dataset and (dataset in self._in_unity or _onelake(name)):
+    def _datasets_with_special_names(self) -> Iterator[Name]:
+        for name, dataset in self._dataset_by_name.items():
+            if name == dataset and (dataset in self._unity_names or _match_onelake(name)):
                 yield name
 
-    def _is_free(self, form: str, dataset: Name) -> bool:
+    def _is_unique(self, form: str, dataset: Name) -> bool:
         return (
-            self._owners.get(form, dataset) == dataset and self._user_aliases.get(form.casefold(), dataset) == dataset
+            self._dataset_by_form.get(form, dataset) == dataset
+            and self._user_aliases.get(form.casefold(), dataset) == dataset
         )
 
-    def _parts(self, name: Name) -> Iterator[Parts]:
+    def _name_parts(self, name: Name) -> Iterator[Parts]:
         """Yield the parts of a name, for each way to write it."""
-        yield _parts_of(_whole(name))
-        written = _written(name, self._labels)
+        yield _split_name(_full_name(name))
+        written = _with_labels(name, self._labels)
         if written != name:
-            yield _parts_of(_whole(written))
-        onelake = _onelake(written)
+            yield _split_name(_full_name(written))
+        onelake = _match_onelake(written)
         table = _table_in_onelake(written.name) if onelake else None
         if onelake:
             item, slash, path = written.name.partition("/")
             for each in dict.fromkeys((item, _ITEM_TYPE.sub("", item))):
-                yield (onelake[1], *_parts_of(f"{each}{slash}{path}"))
+                yield (onelake[1], *_split_name(f"{each}{slash}{path}"))
         if onelake and table:
             yield (onelake[1], *table)
             if len(table) == 2:
                 yield (onelake[1], table[0], _SCHEMA_OF_ALL, table[1])
 
 
-def _onelake(name: Name) -> re.Match[str] | None:
+def _match_onelake(name: Name) -> re.Match[str] | None:
     return _ONELAKE.fullmatch(name.namespace) if name.namespace.endswith(_ONELAKE_HOST) else None
 
 
 def _last_part(name: str) -> str:
     """Return the last part of a name, casefolded. Most names have no quotes and need not be parsed."""
     if _QUOTES.search(name):
-        return (_parts_of(name) or ("",))[-1].casefold()
+        return (_split_name(name) or ("",))[-1].casefold()
     text = name.rstrip("./")
     return text[max(text.rfind("/"), text.rfind(".")) + 1 :].casefold()
 
 
 def display_form(name: Name, labels: Mapping[str, str]) -> str:
     """Return the shortest form of a name, even if other datasets have the same; labels: as for `DisplayNames`."""
-    return next(_forms(name, labels))
+    return next(_display_forms(name, labels))
 
 
-def _forms(name: Name, labels: Mapping[str, str]) -> Iterator[str]:
+def _display_forms(name: Name, labels: Mapping[str, str]) -> Iterator[str]:
     """Yield the forms of a name that are shorter than its canonical form, the shortest first."""
-    written = _written(name, labels)
-    onelake = _onelake(written)
+    written = _with_labels(name, labels)
+    onelake = _match_onelake(written)
     table = _table_in_onelake(written.name) if onelake else None
     if onelake and table:
-        yield _joined(table)
-        yield _joined((onelake[1], *table))
+        yield _join_parts(table)
+        yield _join_parts((onelake[1], *table))
     else:
         yield written.name
         place = onelake[1] if onelake else written.namespace.partition("://")[2] or written.namespace
         yield f"{place}/{written.name.lstrip('/')}"
 
 
-def _written(name: Name, labels: Mapping[str, str]) -> Name:
+def _with_labels(name: Name, labels: Mapping[str, str]) -> Name:
     """Replace the ids of workspace and item in a name of OneLake by their names, if they are known."""
-    found = _onelake(name)
+    found = _match_onelake(name)
     if found is None:
         return name
     workspace = labels.get(found[1].lower(), found[1])
@@ -215,32 +216,32 @@ def _table_in_onelake(path: str) -> Parts | None:
     return (_ITEM_TYPE.sub("", item), *rest[1:])
 
 
-def _joined(parts: Iterable[str]) -> str:
-    return ".".join(each if _PLAIN.fullmatch(each) else f"`{each.replace('`', '``')}`" for each in parts)
+def _join_parts(parts: Iterable[str]) -> str:
+    return ".".join(each if _UNQUOTED_PART.fullmatch(each) else f"`{each.replace('`', '``')}`" for each in parts)
 
 
-def _whole(name: Name) -> str:
+def _full_name(name: Name) -> str:
     return "/".join(name.parts)
 
 
-def _parts_of(text: str) -> Parts:
+def _split_name(text: str) -> Parts:
     """Split a name at `.` and `/` outside of quotes."""
     found = (
         (tick.replace("``", "`"), quoted.replace('""', '"'), bracketed, plain)
-        for tick, quoted, bracketed, plain in _PART.findall(text)
+        for tick, quoted, bracketed, plain in _NAME_PART.findall(text)
     )
     return tuple(part for each in found if (part := "".join(each)))
 
 
-def _spellings(text: str) -> Iterator[Parts]:
+def _readings(text: str) -> Iterator[Parts]:
     """Yield the parts of a typed name for each way to read it, the most likely first."""
-    parts = _parts_of(text)
-    read = [parts, _parts_of(without_quotes(text))]
+    parts = _split_name(text)
+    read = [parts, _split_name(without_quotes(text))]
     read += [each[1:] for each in read if len(each) > 1 and each[0].casefold() in _SESSION_CATALOGS]
     return (each for each in dict.fromkeys(read) if each)
 
 
-def _folded(parts: Sequence[str]) -> Parts:
+def _casefold_parts(parts: Sequence[str]) -> Parts:
     return tuple(part.casefold() for part in parts)
 
 

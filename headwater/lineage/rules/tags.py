@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.event_order import Order
 from headwater.lineage.runs.run_facts import RunFacts, Tag
 
@@ -29,7 +29,7 @@ def tags_facets(fact: RunFacts) -> Iterable[TagsFacet]:
             yield TagsFacet(fact.order, place, use.name, fact.content.producer, use.tags)
 
 
-def newest_tags(facets: Iterable[TagsFacet], naming: Naming) -> dict[Name, list[Tag]]:
+def newest_tags(facets: Iterable[TagsFacet], naming: NameResolver) -> dict[Name, list[Tag]]:
     """Return the tags that hold, by dataset, for all its generations (rule 10.8).
 
     A tag holds for the name in its facet, for every dataset that this name has meant, and for renamed datasets under
@@ -47,7 +47,7 @@ def newest_tags(facets: Iterable[TagsFacet], naming: Naming) -> dict[Name, list[
     return found
 
 
-def tagged(name: Name, time_us: int, naming: Naming) -> set[Name]:
+def tagged(name: Name, time_us: int, naming: NameResolver) -> set[Name]:
     """Return the datasets that a tags facet under a name applies to, without generations."""
     bound = naming.bound(name, time_us)
     meant = (naming.resolve(name, time_us), *naming.generations.meanings(bound))

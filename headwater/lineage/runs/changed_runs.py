@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence, Set
 from typing import Protocol, TypeVar
 
-from headwater.lineage.names.dataset_history import Change, Span, joined
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.moved_names import LocationAt
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.generations import Change, Span, joined
+from headwater.lineage.names.name_resolution import NameResolver, TimedLocation
 
 Runs = TypeVar("Runs")
 
@@ -40,7 +39,7 @@ class ChangedRuns(Protocol[Runs]):
 
 
 def affected_runs(
-    batch: ChangedRuns[Runs], naming: Naming, runs: Runs, links: Iterable[tuple[Name, LocationAt]]
+    batch: ChangedRuns[Runs], naming: NameResolver, runs: Runs, links: Iterable[tuple[Name, TimedLocation]]
 ) -> Runs:
     """Update the meaning of names by a batch, and return every run that the batch may change.
 

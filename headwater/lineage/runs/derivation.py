@@ -7,9 +7,9 @@ from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.run_edges import EdgeRules
 from headwater.lineage.edges.schema_history import Schemas, SeenSchema, SeenSchemas, seen_schemas
-from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming, links_of
+from headwater.lineage.names.generations import Change, Span
+from headwater.lineage.names.name_resolution import NameResolver, event_bindings
 from headwater.lineage.runs.changed_runs import affected_runs
 from headwater.lineage.runs.long_runs import FewFacts
 from headwater.lineage.runs.merged_run import sent_changes, sent_writes
@@ -62,7 +62,7 @@ class Derivation:
     checked_datasets: datasets whose newest schema the last batch may have changed.
     """
 
-    def __init__(self, store: Store, contents: Contents, naming: Naming):
+    def __init__(self, store: Store, contents: Contents, naming: NameResolver):
         """naming: the meaning of names by the facts in the store."""
         self.naming = naming
         self.checked_datasets: set[Name] = set()
@@ -80,7 +80,7 @@ class Derivation:
         """Add a batch of facts, and return the job outputs that changed."""
         self._fresh = self._store.add(facts)
         linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
-        links = (link for fact in linked for link in links_of(fact))
+        links = (link for fact in linked for link in event_bindings(fact))
         runs = affected_runs(
             self, self.naming, self._store.deciding_facts({fact.run_key for fact in self._fresh}), links
         )

@@ -27,10 +27,9 @@ from headwater.lineage.edges.facet_contents import (
     sent_sql,
 )
 from headwater.lineage.edges.write_kinds import LISTS_ALL
-from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.names.canonical_names import EventRules, NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.event_rules import EventRules
-from headwater.lineage.names.name_operations import loses_part
+from headwater.lineage.names.operations import loses_part
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.commit_proofs import proof_signs
 from headwater.lineage.runs.event_order import order_of
@@ -49,8 +48,8 @@ from headwater.lineage.runs.write_properties import (
     nominal_time,
     properties_signs,
 )
-from headwater.lineage.sql.sql_dialects import dialect_of
-from headwater.lineage.sql.sql_writes import sql_signs
+from headwater.lineage.sql.dialects import dialect_of
+from headwater.lineage.sql.write_signs import find_write_signs
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
 SQL = "sql"
@@ -119,7 +118,7 @@ class ReadShape(Struct, frozen=True, gc=False):
         if self.statement is None:
             return ()
         namespaces = (use.name.namespace for use in reversed(self.uses))
-        return sql_signs(self.statement.query, dialect_of(self.statement.dialect, namespaces, sent.producer))
+        return find_write_signs(self.statement.query, dialect_of(self.statement.dialect, namespaces, sent.producer))
 
     def _asks_sql(self, sent: Sent) -> bool:
         """Tell whether an event may leave open where columns come from."""
@@ -134,17 +133,17 @@ class FactsReader:
         canonical: Canonical,
         contents: Contents,
         jobs: CanonicalJob | None = None,
-        lists_all: Callable[[str], bool] = lambda _: False,
+        has_complete_lists: Callable[[str], bool] = lambda _: False,
         of_events: EventRules | None = None,
     ):
         """canonical: returns the canonical form of a name (rule 2); contents: stores new facets.
 
         jobs: returns the canonical name of a job (rule 3), by default with the shipped rules.
-        lists_all: returns whether the lists of columns of a producer are complete (rule 12.6).
+        has_complete_lists: returns whether the lists of columns of a producer are complete (rule 12.6).
         of_events: rules for names with conditions on the event, by default the shipped ones.
         """
         self._of_events = of_events or default_rules().of_events
-        self._lists_all = lists_all
+        self._lists_all = has_complete_lists
         self._canonical = canonical
         self._jobs = jobs or default_rules().job
         self._contents = contents
@@ -356,7 +355,7 @@ class FactsReader:
 
 def facts_reader(names: NameRules, contents: Contents) -> FactsReader:
     """Return a reader that applies these rules for names."""
-    return FactsReader(names.canonical, contents, names.job, names.lists_all, names.of_events)
+    return FactsReader(names.canonical, contents, names.job, names.has_complete_lists, names.of_events)
 
 
 def _in_event(use: DatasetUse, forms: Mapping[Name, Name]) -> DatasetUse:

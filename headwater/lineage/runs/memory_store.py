@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_history import SeenSchema
-from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Span
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.nominal_times import NominalTimes
 from headwater.lineage.runs.run_derivation import Derived, Said

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from headwater.lineage.names.dataset_history import Change
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming, Speaker
+from headwater.lineage.names.generations import Change
+from headwater.lineage.names.name_resolution import MentionSource, NameResolver
 from headwater.lineage.runs.job_identity import is_statement_half, job_key
 from headwater.lineage.runs.run_facts import (
     DELETED,
@@ -123,9 +123,9 @@ class Run(Struct):
     has_scripts: bool = False
 
     @property
-    def speaker(self) -> Speaker:
+    def speaker(self) -> MentionSource:
         """The context in which the names in its events are resolved."""
-        return Speaker(self.key, self.kind != "RUN", self.started_us, self.forms)
+        return MentionSource(self.key, self.kind != "RUN", self.started_us, self.forms)
 
     @property
     def makes_edges(self) -> bool:
@@ -133,7 +133,7 @@ class Run(Struct):
         return self.kind != "RUN" or self.processing != "BATCH" or self.completed
 
 
-def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
+def fold(facts: Iterable[RunFacts], naming: NameResolver) -> Run:
     """Merge the facts of one run, at least one. Their order and repetition make no difference."""
     ordered = in_order(facts)
     newest, said = ordered[-1], [fact.content for fact in ordered]
@@ -143,7 +143,7 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
     end = counted.end
     started_us = min(fact.time_us for fact in ordered)
     forms = {name: form for each in said for name, form in each.forms}
-    who = Speaker(newest.run_key, newest.kind != "RUN", started_us, forms)
+    who = MentionSource(newest.run_key, newest.kind != "RUN", started_us, forms)
     outputs = _datasets(_outputs(speaking, who, naming))
     written = {name: dataset for name, dataset in outputs.items() if dataset.lifecycle != "DROP"}
     inputs = _datasets(_inputs(speaking, who, naming))
@@ -210,8 +210,8 @@ def _counted(ordered: Sequence[RunFacts], processing: str) -> _Counted:
 
 def _script(
     ordered: Sequence[RunFacts],
-    who: Speaker,
-    naming: Naming,
+    who: MentionSource,
+    naming: NameResolver,
     inputs: Mapping[Name, RunDataset],
     outputs: Mapping[Name, RunDataset],
 ) -> Script | None:
@@ -362,17 +362,17 @@ def _accumulated(before: tuple[Declared, ...], content_hash: str, time_us: int) 
     return before if (content_hash, time_us) in before else (*before, (content_hash, time_us))
 
 
-Meant = tuple[Name, DatasetUse, int]
+NameMatches = tuple[Name, DatasetUse, int]
 """(dataset that a mention means, mention, time of its event in us)"""
 
 
-def _inputs(ordered: Sequence[RunFacts], who: Speaker, naming: Naming) -> Iterator[Meant]:
+def _inputs(ordered: Sequence[RunFacts], who: MentionSource, naming: NameResolver) -> Iterator[NameMatches]:
     for fact in ordered:
         for each in fact.inputs:
             yield naming.input(who, each.name, fact.time_us), each, fact.time_us
 
 
-def _outputs(ordered: Sequence[RunFacts], who: Speaker, naming: Naming) -> Iterator[Meant]:
+def _outputs(ordered: Sequence[RunFacts], who: MentionSource, naming: NameResolver) -> Iterator[NameMatches]:
     """Yield the outputs. If the last report of an output is DROP, all its mentions mean the dropped generation."""
     told = [(naming.bound(each.name, fact.time_us), each, fact.time_us) for fact in ordered for each in fact.outputs]
     lifecycles = {location: each.lifecycle for location, each, _ in told if each.lifecycle}
@@ -381,7 +381,7 @@ def _outputs(ordered: Sequence[RunFacts], who: Speaker, naming: Naming) -> Itera
         yield naming.output(who, each.name, time_us, lifecycle), each, time_us
 
 
-def _datasets(meant: Iterable[Meant]) -> dict[Name, RunDataset]:
+def _datasets(meant: Iterable[NameMatches]) -> dict[Name, RunDataset]:
     found: dict[Name, RunDataset] = {}
     for name, use, time_us in meant:
         dataset = found.get(name) or found.setdefault(name, RunDataset(name))

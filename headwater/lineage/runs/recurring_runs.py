@@ -16,7 +16,7 @@ from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.merged_run import Run, RunDataset
 from headwater.lineage.runs.run_facts import NO_COLUMN_LINEAGE, TERMINAL, EventContent, RunFacts, attempts_of, end_of
@@ -68,7 +68,7 @@ class ContentTraits(Struct, eq=False):
 class ShapeMemo:
     """Caches derived runs by the content of their events. `lookups` and `hits` count its use."""
 
-    def __init__(self, contents: Contents, naming: Naming):
+    def __init__(self, contents: Contents, naming: NameResolver):
         self._contents = contents
         self._naming = naming
         self._known_contents: dict[EventContent, ContentTraits] = {}

@@ -27,20 +27,20 @@ class AsOf(NamedTuple):
 
     def window(self, snapshot: Snapshot) -> Window:
         """Return the window for questions about use."""
-        length_us = snapshot.usual_window().length_us if self.window_us is None else self.window_us
+        length_us = snapshot.default_window().length_us if self.window_us is None else self.window_us
         return Window(length_us, self.as_of_us)
 
     @property
     def is_derived(self) -> bool:
         """Whether lineage must be derived from facts. The index contains only what counts now, with inferred edges."""
-        return self.as_of_us is not None or self.known_at_us is not None or self.every or not self.infers
+        return self.as_of_us is not None or self.known_at_us is not None or self.every or not self.includes_inferred
 
     @property
-    def infers(self) -> bool:
+    def includes_inferred(self) -> bool:
         """Whether the question includes lineage inferred from SQL. Otherwise runs count as if they had sent no SQL."""
         return "inferred" in self.origins
 
-    def other_origins(self, snapshot: Snapshot) -> Iterator[int]:
+    def excluded_edge_sets(self, snapshot: Snapshot) -> Iterator[int]:
         """Yield the edge sets of origins that the question excludes."""
         return (number for number, said in snapshot.graph.sets.items() if origin_of(*said) not in self.origins)
 

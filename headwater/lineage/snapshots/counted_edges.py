@@ -13,11 +13,11 @@ from headwater.lineage.traversal.followed_edges import Choices, EdgeOrder, EdgeS
 class CountedEdges:
     """The edges of a graph that count in one view. Masks are indexed by edge set and contain 1 if it counts.
 
-    live: it counts; latest: it is of the newest execution of its job output, whatever it carries (rule 6.4).
+    live: it counts; latest: it is of the newest execution of its job output, with or without column lineage (rule 6.4).
     reading: it is live or latest for its job and output over all generations together (rule 7.4).
     attempted: edge sets of runs that did not complete (rule 6.10).
     hidden: datasets that are dropped. Walks follow edges through them, and answers leave them out.
-    shows_gone: answers leave out no dataset.
+    shows_dropped: answers leave out no dataset.
     recent: a run reported it within the window (rule 6.8); remaining: its rows were not replaced since (rule 6.9). Both
     masks are empty if only newest executions count.
     last_us: by edge set, when a run last reported it; up to date for those that are not `reading`.
@@ -40,7 +40,7 @@ class CountedEdges:
     unlisted: Callable[[int], Sequence[str]]
     base_us: Callable[[int], int | None]
     named_since: Callable[[int, int], Sequence[str]]
-    shows_gone: bool = False
+    shows_dropped: bool = False
     attempted: frozenset[int] = frozenset()
     recent: bytes = b""
     remaining: bytes = b""
@@ -70,33 +70,33 @@ class CountedEdges:
 
     def of_use(self) -> "CountedEdges":
         """Return the edges that count for questions about use, with earlier executions within the window (rule 6.8)."""
-        return self._use
+        return self._edges_for_use
 
     @cached_property
-    def _use(self) -> "CountedEdges":
+    def _edges_for_use(self) -> "CountedEdges":
         attempted = self.attempted - self.retired
         used = self if attempted == self.attempted else replace(self, attempted=attempted)
-        return used._with(self.recent, is_read=True)
+        return used._add_to_masks(self.recent, is_read=True)
 
     def of_rows(self) -> "CountedEdges":
         """Return the edges that count for questions about rows, with earlier writes whose rows remain (rule 6.9)."""
-        return self._rows
+        return self._edges_for_rows
 
     @cached_property
-    def _rows(self) -> "CountedEdges":
-        return self._with(self.remaining, is_read=False)
+    def _edges_for_rows(self) -> "CountedEdges":
+        return self._add_to_masks(self.remaining, is_read=False)
 
     def of_any(self) -> "CountedEdges":
         """Return the edges that count for questions about use or about rows."""
-        return self.of_use()._with(self.remaining, is_read=False)
+        return self.of_use()._add_to_masks(self.remaining, is_read=False)
 
-    def _with(self, more: bytes, *, is_read: bool) -> "CountedEdges":
+    def _add_to_masks(self, more: bytes, *, is_read: bool) -> "CountedEdges":
         if not more:
             return self
-        reading = _either(self.reading, more) if is_read else self.reading
-        newest = self.newest or bytes(_either(_either(self.live, self.latest), self.reading))
+        reading = _union(self.reading, more) if is_read else self.reading
+        newest = self.newest or bytes(_union(_union(self.live, self.latest), self.reading))
         return replace(
-            self, live=_either(self.live, more), latest=_either(self.latest, more), reading=reading, newest=newest
+            self, live=_union(self.live, more), latest=_union(self.latest, more), reading=reading, newest=newest
         )
 
     def differs_from(self, other: "CountedEdges") -> bool:
@@ -106,10 +106,10 @@ class CountedEdges:
 
     def without_earlier(self) -> "CountedEdges":
         """Return the edges of this view that newest executions report."""
-        return self._newest_only
+        return self._edges_of_newest
 
     @cached_property
-    def _newest_only(self) -> "CountedEdges":
+    def _edges_of_newest(self) -> "CountedEdges":
         if not self.newest:
             return self
         live, latest, reading = (
@@ -126,7 +126,7 @@ class CountedEdges:
             self,
             live=live,
             hidden=frozenset(),
-            shows_gone=True,
+            shows_dropped=True,
             recent=b"",
             remaining=b"",
             newest=b"",
@@ -174,18 +174,18 @@ class CountedEdges:
         7.4).
         """
         key, age = (allowed, forward, is_reading), self.store.begin()
-        found = self._followed.get(key)
+        found = self._followed_cache.get(key)
         if found is None or found.age != age:
-            other = self._followed.get((allowed, not forward, is_reading))  # both directions share their groups
+            other = self._followed_cache.get((allowed, not forward, is_reading))  # both directions share their groups
             if other is not None and other.age == age:
                 choices = other.choices
             else:
                 choices = Choices(self.store, self.order, self.reading if is_reading else self.live, allowed)
-            found = self._followed[key] = FollowedEdges(self.store, self.order, choices, forward=forward)
+            found = self._followed_cache[key] = FollowedEdges(self.store, self.order, choices, forward=forward)
         return found
 
     @cached_property
-    def _followed(self) -> dict[tuple[bytes, bool, bool], FollowedEdges]:
+    def _followed_cache(self) -> dict[tuple[bytes, bool, bool], FollowedEdges]:
         return {}
 
     @cached_property
@@ -194,11 +194,11 @@ class CountedEdges:
         return {}
 
     def says(self, number: int) -> bool:
-        """Tell whether an edge set counts, be it only as that of the newest execution."""
+        """Tell whether an edge set counts or belongs to the newest execution of its job and output."""
         return bool(self.live[number] or self.latest[number])
 
 
-def _either(one: bytes | bytearray, other: bytes | bytearray) -> bytearray:
+def _union(one: bytes | bytearray, other: bytes | bytearray) -> bytearray:
     """Return the union of two masks of equal length."""
     united = int.from_bytes(one, "little") | int.from_bytes(other, "little")
     return bytearray(united.to_bytes(len(one), "little"))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence, Set
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.traversal.column_graph import Graph
 
 
@@ -13,19 +13,19 @@ class Lifetimes:
     hidden: datasets that ended or never lived (rule 10.9); has_moves: some name has meant several locations.
     """
 
-    def __init__(self, graph: Graph, naming: Naming):
+    def __init__(self, graph: Graph, naming: NameResolver):
         self._graph = graph
         self._naming = naming
         self._generations = generations = naming.generations
         self.has_moves = naming.moved.any
-        self._others: dict[int, Sequence[int]] = {}
-        self._moved: dict[tuple[int, bool], Sequence[int]] = {}
-        self._moved_on: dict[tuple[int, bool], Sequence[int]] = {}
+        self._other_generations: dict[int, Sequence[int]] = {}
+        self._next_moves: dict[tuple[int, bool], Sequence[int]] = {}
+        self._moved_datasets: dict[tuple[int, bool], Sequence[int]] = {}
         self.hidden = frozenset(
             number
             for location in generations.touched()
             for number in graph.generations.get(location, ())
-            if not generations.stands(graph.names[number])
+            if not generations.exists(graph.names[number])
         )
 
     @property
@@ -39,7 +39,7 @@ class Lifetimes:
         Those at other locations of its names come last.
         """
         graph, every = self._graph, dict[int, None]()
-        for location in (dataset, *self._naming.moved.others_now(dataset.plain)):
+        for location in (dataset, *self._naming.moved.other_current_locations(dataset.plain)):
             meanings = self._generations.meanings(location)
             every |= dict.fromkeys(number for each in meanings if (number := graph.dataset(each)) is not None)
             every |= dict.fromkeys(reversed(graph.generations.get(location.plain, ())))
@@ -76,40 +76,40 @@ class Lifetimes:
     def standing(self, dataset: Name) -> int | None:
         """Return the newest generation of a name, None if it is dropped or has no edge."""
         number = self._graph.dataset(self._generations.newest(dataset))
-        return number if number is not None and self._stands(number) else None
+        return number if number is not None and self._exists(number) else None
 
-    def _stands(self, number: int) -> bool:
+    def _exists(self, number: int) -> bool:
         return number not in self.hidden and self._graph.is_used(number)
 
     def others(self, number: int) -> Sequence[int]:
         """Return the other generations of the names of a dataset; empty if it is dropped, or never changed."""
-        found = self._others.get(number)
+        found = self._other_generations.get(number)
         if found is None:
             name = self._graph.names[number].plain
-            is_alone = not (self._generations.touches(name) or self._naming.moved.is_left(name))
+            is_alone = not (self._generations.has_changes(name) or self._naming.moved.is_left(name))
             gone = number in self.hidden
             found = () if gone or is_alone else [each for each in self.of(name) if each != number]
-            self._others[number] = found
+            self._other_generations[number] = found
         return found
 
     def moved_on(self, number: int, *, forward: bool) -> Sequence[int]:
         """Return the datasets to which names of this one moved, or (backward) from which they came (rule 10.11)."""
         if not self.has_moves or number < 0:
             return ()
-        found = self._moved_on.get((number, forward))
+        found = self._moved_datasets.get((number, forward))
         if found is None:
             every, todo = {number: None}, [number]
             while todo:
-                fresh = [each for each in self._next(todo.pop(), forward=forward) if each not in every]
+                fresh = [each for each in self._next_datasets(todo.pop(), forward=forward) if each not in every]
                 every |= dict.fromkeys(fresh)
                 todo.extend(fresh)
-            found = self._moved_on[number, forward] = list(every)[1:]
+            found = self._moved_datasets[number, forward] = list(every)[1:]
         return found
 
-    def _next(self, number: int, *, forward: bool) -> Sequence[int]:
-        found = self._moved.get((number, forward))
+    def _next_datasets(self, number: int, *, forward: bool) -> Sequence[int]:
+        found = self._next_moves.get((number, forward))
         if found is None:
             names = self._naming.moved.moved_on(self._graph.names[number], forward=forward)
             every = dict.fromkeys(each for name in names if (each := self._graph.dataset(name)) is not None)
-            found = self._moved[number, forward] = [each for each in every if self._graph.is_used(each)]
+            found = self._next_moves[number, forward] = [each for each in every if self._graph.is_used(each)]
         return found

@@ -18,7 +18,7 @@ def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
     """
     plain, generations = dataset.plain, snapshot.naming.generations
     columns, more = snapshot.shown_columns(plain), dict[str, str]()
-    others = snapshot.naming.moved.others_now(plain)
+    others = snapshot.naming.moved.other_current_locations(plain)
     based_us: int | None = None
     for location in (plain, *others):
         for generation in generations.meanings(location):
@@ -34,10 +34,10 @@ def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
 
 def named_since(snapshot: "Snapshot", generation: Name, base_us: int) -> list[str]:
     """Return the keys of the columns of a generation that lineage names after a time (us) and after its base list."""
-    named = _named(snapshot.graph, generation)
+    named = _edge_sets_by_column(snapshot.graph, generation)
     own_us = snapshot.base_us(generation) if named else None
     since_us = base_us if own_us is None else max(base_us, own_us)
-    return sorted(key for key, said in named.items() if _is_newer(snapshot, said, since_us))
+    return sorted(key for key, said in named.items() if _is_newer_than(snapshot, said, since_us))
 
 
 def unlisted_columns(snapshot: "Snapshot", generation: Name) -> list[str]:
@@ -47,11 +47,11 @@ def unlisted_columns(snapshot: "Snapshot", generation: Name) -> list[str]:
     nodes = [] if dataset is None else [node for node in graph.nodes_of(dataset) if graph.keys[node] not in own.by_key]
     base_us = snapshot.base_us(generation) if own.names and nodes else None
     return sorted(
-        graph.keys[node] for node in nodes if base_us is None or _is_newer(snapshot, _naming(graph, node), base_us)
+        graph.keys[node] for node in nodes if base_us is None or _is_newer_than(snapshot, _naming(graph, node), base_us)
     )
 
 
-def _named(graph: Graph, generation: Name) -> dict[str, set[int]]:
+def _edge_sets_by_column(graph: Graph, generation: Name) -> dict[str, set[int]]:
     """Return the columns of a generation that lineage names, each with the edge sets that name it."""
     dataset = graph.dataset(generation)
     nodes = () if dataset is None else graph.nodes_of(dataset)
@@ -63,6 +63,6 @@ def _naming(graph: Graph, node: int) -> set[int]:
     return {number for way in ways for _, _, number in way} | graph.named.get(node, set())
 
 
-def _is_newer(snapshot: "Snapshot", said: set[int], base_us: int) -> bool:
+def _is_newer_than(snapshot: "Snapshot", said: set[int], base_us: int) -> bool:
     """Tell whether one of these edge sets is newer than the base list, as a declaration in force always is."""
     return any(snapshot.is_in_force(number) or snapshot.seen(number).last_us > base_us for number in said)

@@ -11,21 +11,20 @@ from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.generations import MAX_TIME_US
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.retired_jobs import RetiredJobs
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.followed_jobs import followed_jobs
-from headwater.lineage.snapshots.job_declarations import explained_by_jobs
 from headwater.lineage.snapshots.lifetimes import Lifetimes
 from headwater.lineage.snapshots.named_columns import named_since, unlisted_columns
-from headwater.lineage.snapshots.presumed_jobs import presumed_retired
+from headwater.lineage.snapshots.presumed_retired import presumed_retired
+from headwater.lineage.snapshots.source_jobs import explained_by_jobs, follow_source_jobs
 from headwater.lineage.snapshots.whole_rewrites import WINDOW_US, WholeRewrite, replaces
 from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.followed_edges import EdgeStore
@@ -34,15 +33,15 @@ Remask = Callable[[JobOutput, OutputLineage], OutputLineage]
 """Applies the declared masks of a masking file to the lineage of an edge set."""
 
 
-def as_said(_: JobOutput, lineage: OutputLineage) -> OutputLineage:
+def without_masking_file(_: JobOutput, lineage: OutputLineage) -> OutputLineage:
     """Return the lineage as the producer reports it."""
     return lineage
 
 
-_WINDOWS_KEPT = 4
+_MAX_CACHED_WINDOWS = 4
 """The number of windows for which results are cached."""
 
-NEVER_US = -(1 << 62)
+MIN_TIME_US = -(1 << 62)
 """Before all times: stands for "not reported by an earlier execution"."""
 
 
@@ -76,8 +75,8 @@ class Stats(NamedTuple):
 class Snapshot(ABC):
     """The lineage that questions use. Subclasses read it from facts, from an index, or from Spark's rows."""
 
-    def __init__(self, naming: Naming, remask: Remask, rules: UserRules = NO_RULES):
-        """naming: the meaning of names at that moment; remask: applies a masking file; rules: the rules of the user."""
+    def __init__(self, naming: NameResolver, remask: Remask, rules: UserRules = NO_RULES):
+        """naming: resolves names at that moment; remask: applies a masking file; rules: the rules of the user."""
         self.graph = Graph()
         self.naming = naming
         self.removed_before_us: int | None = None
@@ -88,8 +87,8 @@ class Snapshot(ABC):
         self._last_us: list[int] = []
         self._attempt_us: dict[int, int] = {}
         self._counted: CountedEdges | None = None
-        self._earlier: dict[tuple[int | None, int | None], CountedEdges] = {}
-        self._presumed: dict[tuple[int, int], frozenset[int]] = {}
+        self._counted_by_window: dict[tuple[int | None, int | None], CountedEdges] = {}
+        self._presumed_by_window: dict[tuple[int, int], frozenset[int]] = {}
         self._display: tuple[NameRules, DisplayNames] | None = None
 
     # Derived answers
@@ -101,7 +100,7 @@ class Snapshot(ABC):
             lifetimes = Lifetimes(graph, self.naming)
             nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
             nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
-            retired = self._retired()
+            retired = self._retired_edge_sets()
             masks = self._masks_without(retired)
             attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in masks)))
             declared = explained_by_jobs(
@@ -109,7 +108,7 @@ class Snapshot(ABC):
             )
             graph.explained_by_job, graph.accounted_by_job = declared
             latest = self._masks[1]
-            graph.follow(*followed_jobs(graph, lambda number: bool(latest[number]), self._key_as_sent, self.job))
+            graph.follow(*follow_source_jobs(graph, lambda number: bool(latest[number]), self._key_as_sent, self.job))
             self._counted = CountedEdges(
                 *masks,
                 lifetimes.hidden,
@@ -123,11 +122,11 @@ class Snapshot(ABC):
                 last_us=self._last_us,
                 retired=retired,
             )
-            self._earlier.clear()
-            self._presumed.clear()
+            self._counted_by_window.clear()
+            self._presumed_by_window.clear()
         return self._counted
 
-    def counted_newest(self, window: Window) -> CountedEdges:
+    def counted_without_presumed(self, window: Window) -> CountedEdges:
         """Return the edges that newest executions report, without jobs that are presumed retired (rule 6.12)."""
         counted = self.counted()
         return counted.without(self._presumed_retired(counted, window))
@@ -135,14 +134,14 @@ class Snapshot(ABC):
     def _presumed_retired(self, counted: CountedEdges, window: Window) -> frozenset[int]:
         """Return the edge sets of jobs that are presumed retired; empty without a window or an event."""
         end_us = window.end_us if window.end_us is not None else self.newest_event_us()
-        since_us = self.window_start(window)
+        since_us = self.window_start_us(window)
         if since_us is None or end_us is None:
             return frozenset()
-        if (since_us, end_us) not in self._presumed:
-            if len(self._presumed) >= _WINDOWS_KEPT:
-                self._presumed.clear()
-            self._presumed[since_us, end_us] = presumed_retired(self, counted, since_us, end_us)
-        return self._presumed[since_us, end_us]
+        if (since_us, end_us) not in self._presumed_by_window:
+            if len(self._presumed_by_window) >= _MAX_CACHED_WINDOWS:
+                self._presumed_by_window.clear()
+            self._presumed_by_window[since_us, end_us] = presumed_retired(self, counted, since_us, end_us)
+        return self._presumed_by_window[since_us, end_us]
 
     def _key_as_sent(self, job: Name) -> Name:
         """Return the key of a job that lineage names as a source."""
@@ -153,7 +152,7 @@ class Snapshot(ABC):
         told = self.graph.sets.get(number)
         return told is not None and told[0].layer == "declared" and any(mask[number] for mask in self._masks)
 
-    def _retired(self) -> frozenset[int]:
+    def _retired_edge_sets(self) -> frozenset[int]:
         retired = self.retired_jobs()
         if not retired:
             return frozenset()
@@ -176,39 +175,39 @@ class Snapshot(ABC):
         live, latest, reading = map(bytearray, self._masks)
         for number in retired:
             live[number] = latest[number] = reading[number] = 0
-            if self._last_us[number] != NEVER_US:
+            if self._last_us[number] != MIN_TIME_US:
                 self._last_us[number] = self.seen(number).last_us
         return live, latest, reading
 
-    def counted_since(self, window: Window) -> CountedEdges:
+    def counted_with_earlier(self, window: Window) -> CountedEdges:
         """Return the edges of newest executions, with earlier ones that count for use in a window or for rows."""
-        counted, since_us = self.counted(), self.window_start(window)
+        counted, since_us = self.counted(), self.window_start_us(window)
         key = since_us, self.newest_event_us() if self.rules.rewrites else None
-        if key not in self._earlier:
-            if len(self._earlier) >= _WINDOWS_KEPT:
-                self._earlier.clear()
+        if key not in self._counted_by_window:
+            if len(self._counted_by_window) >= _MAX_CACHED_WINDOWS:
+                self._counted_by_window.clear()
             attempted = counted.attempted
             if since_us is not None:
                 attempted = frozenset(number for number in attempted if self._attempt_us[number] >= since_us)
-            self._earlier[key] = replace(
+            self._counted_by_window[key] = replace(
                 counted,
                 recent=self._recent(since_us, counted.retired),
-                remaining=self._remaining(counted),
+                remaining=self._remaining_mask(counted),
                 attempted=attempted,
                 presume=lambda: self._presumed_retired(counted, window),
             )
-        return self._earlier[key]
+        return self._counted_by_window[key]
 
-    def usual_window(self) -> Window:
+    def default_window(self) -> Window:
         """Return the default window of questions."""
         return Window() if self.rules.window_us is None else Window(self.rules.window_us)
 
-    def window_start(self, window: Window) -> int | None:
+    def window_start_us(self, window: Window) -> int | None:
         """Return the start of a window (us), None if only newest executions count; before all times without events."""
         end_us = window.end_us if window.end_us is not None else self.newest_event_us()
         if not window.length_us:
             return None
-        return NEVER_US + 1 if end_us is None else end_us - window.length_us
+        return MIN_TIME_US + 1 if end_us is None else end_us - window.length_us
 
     def _recent(self, since_us: int | None, retired: Set[int]) -> bytes:
         """Return the mask of edge sets of observed runs that ended within the window, without those of retired jobs."""
@@ -219,18 +218,18 @@ class Snapshot(ABC):
             found[number] = 0
         return bytes(found)
 
-    def _remaining(self, counted: CountedEdges) -> bytes:
+    def _remaining_mask(self, counted: CountedEdges) -> bytes:
         """Return the mask of edge sets of earlier writes whose rows may still be there (rule 6.9)."""
         found, sets = bytearray(len(self._last_us)), self.graph.sets
         for number, (last_us, *says) in enumerate(zip(self._last_us, counted.live, counted.latest, strict=True)):
-            if last_us != NEVER_US and not any(says) and (output := sets[number][1].output) is not None:
-                found[number] = self.rows_until(output, last_us) == EVER_US
+            if last_us != MIN_TIME_US and not any(says) and (output := sets[number][1].output) is not None:
+                found[number] = self.rows_until(output, last_us) == MAX_TIME_US
         return bytes(found)
 
     def rows_until(self, dataset: Name, written_us: int) -> int:
-        """Return when the rows of a write were gone (us), `EVER_US` if they may still be there (rule 6.9)."""
+        """Return when the rows of a write were gone (us), `MAX_TIME_US` if they may still be there (rule 6.9)."""
         rewrite, keeps_us = self.rewritten(dataset), self.rules.keeps_us(dataset.plain)
-        until_us = rewrite.ended_us if rewrite is not None and replaces(rewrite, written_us) else EVER_US
+        until_us = rewrite.ended_us if rewrite is not None and replaces(rewrite, written_us) else MAX_TIME_US
         newest_us = self.newest_event_us() if keeps_us is not None else None
         if keeps_us is None or newest_us is None or written_us + keeps_us >= newest_us:
             return until_us
@@ -242,7 +241,7 @@ class Snapshot(ABC):
         described = (columns for each in every if (columns := self.columns(each)).names)
         return next(described, None) or self.columns(dataset.plain)
 
-    def is_of_readers(self, dataset: Name, key: str) -> bool:
+    def is_named_only_by_readers(self, dataset: Name, key: str) -> bool:
         """Tell whether a dataset has a base list, and only lists of readers or edges name this column (rule 12.9)."""
         every = self.naming.meanings(dataset.plain)
         described = next((each for each in every if self.columns(each).names), None)
@@ -257,7 +256,7 @@ class Snapshot(ABC):
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means now, without its generation."""
-        return self.naming.resolve(name, EVER_US).plain
+        return self.naming.resolve(name, MAX_TIME_US).plain
 
     def aliases(self) -> Mapping[Name, Name]:
         """Map each name that is bound to another name or was renamed to the dataset that it means."""
@@ -275,13 +274,13 @@ class Snapshot(ABC):
         for name in sorted({name.plain for name in names}):
             display.add(name, self.resolve(name))
 
-    def stands(self, dataset: Name) -> bool:
+    def exists(self, dataset: Name) -> bool:
         """Tell whether a dataset exists: it was not dropped, or was created again."""
-        return self.naming.generations.is_there(dataset)
+        return self.naming.generations.exists_at(dataset)
 
     def knows(self, dataset: Name) -> bool:
         """Tell whether a dataset, or another location of its names, has a schema or an edge."""
-        locations = (dataset, *self.naming.moved.others_now(dataset.plain))
+        locations = (dataset, *self.naming.moved.other_current_locations(dataset.plain))
         return any(map(self.graph.uses, locations)) or bool(self.shown_columns(dataset).names)
 
     def names_in_events(self) -> Iterable[Name]:
@@ -294,7 +293,7 @@ class Snapshot(ABC):
 
     def datasets(self) -> Iterable[Name]:
         """Return every dataset with a schema or an edge, also under names from before a rename."""
-        shown = names_shown({*self.described()}, self.naming)
+        shown = shown_names({*self.described()}, self.naming)
         return shown.union(name for name in self.graph.generations.keys() - shown if self.graph.uses(name))
 
     def own_names(self, *, attempted: bool = False) -> set[Name]:
@@ -340,8 +339,8 @@ class Snapshot(ABC):
         for mask, count in zip(self._masks, counts, strict=True):
             mask.extend(bytes(max(0, number + 1 - len(mask))))
             mask[number] = count
-        self._last_us.extend([NEVER_US] * max(0, number + 1 - len(self._last_us)))
-        self._last_us[number] = NEVER_US
+        self._last_us.extend([MIN_TIME_US] * max(0, number + 1 - len(self._last_us)))
+        self._last_us[number] = MIN_TIME_US
         self._counted = None
 
     # Stored data
@@ -422,7 +421,7 @@ class Snapshot(ABC):
         """Yield the edge sets whose newest run is older than a time (us)."""
 
 
-def names_shown(described: Set[Name], naming: Naming) -> set[Name]:
+def shown_names(described: Set[Name], naming: NameResolver) -> set[Name]:
     """Return the names of datasets with a schema: their current names, and those from before a rename."""
     generations = naming.generations
     renamed = (name for name in generations.renamed if not described.isdisjoint(generations.meanings(name)))

@@ -42,58 +42,58 @@ class ValidityHistory(Generic[K]):
         """
         self.ended: list[ValidityInterval[K]] = []
         self._observed = layer == "observed"
-        self._lineage = False
+        self._has_lineage = False
         self._current = self._latest = ""
         self._current_rank: tuple[int, Any] | None = None
         self._latest_rank: Any = None
         self._candidates: dict[str, list[Candidate[Sequence[K]]]] = {}
-        self._open = {interval.edge: interval for interval in intervals}
-        for candidate in sorted(candidates, key=_in_time):
-            self._turn_to(candidate)
+        self._open_by_edge = {interval.edge: interval for interval in intervals}
+        for candidate in sorted(candidates, key=_time_order):
+            self._add_candidate(candidate)
 
     @property
     def standing(self) -> list[ValidityInterval[K]]:
         """The intervals that count after all candidates."""
-        return list(self._open.values())
+        return list(self._open_by_edge.values())
 
     def add(self, candidates: Iterable[Candidate[Sequence[K]]]) -> None:
         """Add candidates that are later than all before. The `lineage` of a candidate must name each edge once."""
-        for time_us, same_time in groupby(sorted(candidates, key=_in_time), key=lambda candidate: candidate.time_us):
-            before = self._counting
+        for time_us, same_time in groupby(sorted(candidates, key=_time_order), key=lambda candidate: candidate.time_us):
+            before = self._counting_executions
             fresh = list(same_time)
             for candidate in fresh:
-                self._turn_to(candidate)
-            begun = self._counting - before
-            if self._counting != before:
+                self._add_candidate(candidate)
+            begun = self._counting_executions - before
+            if self._counting_executions != before:
                 lineage = {
                     edge
-                    for execution in self._counting
+                    for execution in self._counting_executions
                     for candidate in self._candidates[execution]
                     for edge in candidate.lineage
                 }
-                self._close([edge for edge in self._open if edge not in lineage], time_us)
-            own = [candidate for candidate in fresh if candidate.execution in self._counting - begun]
-            self._say(
+                self._close_intervals([edge for edge in self._open_by_edge if edge not in lineage], time_us)
+            own = [candidate for candidate in fresh if candidate.execution in self._counting_executions - begun]
+            self._extend_intervals(
                 [*own, *(candidate for execution in sorted(begun) for candidate in self._candidates[execution])],
                 time_us,
             )
 
     @property
-    def _counting(self) -> set[str]:
+    def _counting_executions(self) -> set[str]:
         """The executions that count: the current one (rule 6.2) and the newest one (rule 6.4)."""
         return {self._current, self._latest} & self._candidates.keys()
 
-    def _turn_to(self, candidate: Candidate[Sequence[K]]) -> None:
+    def _add_candidate(self, candidate: Candidate[Sequence[K]]) -> None:
         """Add a candidate and update the current and the newest execution (rules 6.2 to 6.4).
 
         An execution without column lineage does not replace one with column lineage. A declaration always replaces the
         one before.
         """
         self._candidates.setdefault(candidate.execution, []).append(candidate)
-        if self._observed and self._lineage and candidate.weight == SILENT:
+        if self._observed and self._has_lineage and candidate.weight == SILENT:
             return
-        if not self._lineage and candidate.weight > SILENT:
-            self._lineage, self._latest_rank, self._current_rank = True, None, None
+        if not self._has_lineage and candidate.weight > SILENT:
+            self._has_lineage, self._latest_rank, self._current_rank = True, None, None
         order = newness(candidate)
         if self._latest_rank is None or order >= self._latest_rank:  # a backfill of an older period is never the newest
             self._latest, self._latest_rank = candidate.execution, order
@@ -101,20 +101,22 @@ class ValidityHistory(Generic[K]):
         if self._current_rank is None or rank >= self._current_rank:
             self._current, self._current_rank = candidate.execution, rank
 
-    def _close(self, edges: Iterable[K], time_us: int) -> None:
+    def _close_intervals(self, edges: Iterable[K], time_us: int) -> None:
         for edge in edges:
-            self.ended.append(self._open.pop(edge)._replace(until_us=time_us))
+            self.ended.append(self._open_by_edge.pop(edge)._replace(until_us=time_us))
 
-    def _say(self, candidates: Iterable[Candidate[Sequence[K]]], time_us: int) -> None:
+    def _extend_intervals(self, candidates: Iterable[Candidate[Sequence[K]]], time_us: int) -> None:
         for candidate in candidates:
             for edge in candidate.lineage:
-                known = self._open.get(edge) or ValidityInterval(edge, time_us, None, candidate.time_us, 0, False)
-                self._open[edge] = known._replace(
+                known = self._open_by_edge.get(edge) or ValidityInterval(
+                    edge, time_us, None, candidate.time_us, 0, False
+                )
+                self._open_by_edge[edge] = known._replace(
                     last_seen_us=max(known.last_seen_us, candidate.time_us),
                     runs=known.runs + 1,
                     rows_confirmed=known.rows_confirmed or candidate.rows_confirmed,
                 )
 
 
-def _in_time(candidate: Candidate[Any]) -> tuple[int, str]:
+def _time_order(candidate: Candidate[Any]) -> tuple[int, str]:
     return candidate.time_us, candidate.tie

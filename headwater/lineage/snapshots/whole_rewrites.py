@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
-from headwater.lineage.edges.edge_sets import is_half_by_name
+from headwater.lineage.edges.edge_sets import is_writing_half
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_statement_half
 
@@ -60,7 +60,7 @@ def start_of_rewrite(job: Name, started_us: int, last_us: int, beside: Iterable[
     """
     if not is_statement_half(job) or started_us != last_us:
         return started_us
-    return min(started_us, max((time_us for by, time_us in beside if is_half_by_name(by)), default=started_us))
+    return min(started_us, max((time_us for by, time_us in beside if is_writing_half(by)), default=started_us))
 
 
 def _start(candidate: Candidate[Any]) -> tuple[int, int, str]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.counted_edges import CountedEdges
-from headwater.lineage.snapshots.snapshot import NEVER_US, Snapshot
+from headwater.lineage.snapshots.snapshot import MIN_TIME_US, Snapshot
 
 
 class WindowPeriods:
@@ -21,11 +21,11 @@ class WindowPeriods:
         self._snapshot = snapshot
         self._length_us = length_us
         self._counted = snapshot.counted()
-        self._views: dict[frozenset[int], CountedEdges] = {}
+        self._cached_views: dict[frozenset[int], CountedEdges] = {}
 
     def ends(self, dataset: Name) -> Sequence[int]:
         """Return the times (us, sorted) after the newest event at which edge sets that use a dataset stop counting."""
-        every = sorted({self._ends[number] for number in self._relevant(dataset)})
+        every = sorted({self._end_times_by_edge_set[number] for number in self._limited_edge_sets(dataset)})
         newest_us = self._snapshot.newest_event_us()
         return every if newest_us is None else every[bisect_right(every, newest_us) :]
 
@@ -36,34 +36,36 @@ class WindowPeriods:
         """
         until_us = self._snapshot.newest_event_us() if end_us is None else end_us
         gone = frozenset(
-            each for each in self._relevant(dataset) if until_us is not None and self._ends[each] <= until_us
+            each
+            for each in self._limited_edge_sets(dataset)
+            if until_us is not None and self._end_times_by_edge_set[each] <= until_us
         )
-        if gone not in self._views:
-            if len(self._views) >= _VIEWS_KEPT:
-                self._views.clear()
-            self._views[gone] = self._without(gone)
-        return self._views[gone]
+        if gone not in self._cached_views:
+            if len(self._cached_views) >= _MAX_CACHED_VIEWS:
+                self._cached_views.clear()
+            self._cached_views[gone] = self._without_edge_sets(gone)
+        return self._cached_views[gone]
 
-    def _without(self, gone: Set[int]) -> CountedEdges:
+    def _without_edge_sets(self, gone: Set[int]) -> CountedEdges:
         recent = bytearray(self._recent)
         for number in gone:
             recent[number] = 0
         return replace(self._counted, recent=bytes(recent), attempted=self._counted.attempted - gone)
 
-    def _relevant(self, dataset: Name) -> set[int]:
+    def _limited_edge_sets(self, dataset: Name) -> set[int]:
         """Return the edge sets that count for a limited time and read the dataset, or a dropped or renamed one."""
-        found = {number for each in self._counted.lifetimes.of(dataset) for number in self._reading(each)}
-        return (found | self._reading_gone) & self._ends.keys()
+        found = {number for each in self._counted.lifetimes.of(dataset) for number in self._reading_edge_sets(each)}
+        return (found | self._readers_of_dropped) & self._end_times_by_edge_set.keys()
 
-    def _reading(self, dataset: int) -> Iterator[int]:
+    def _reading_edge_sets(self, dataset: int) -> Iterator[int]:
         """Yield the edge sets with edges from a dataset, also to its own columns, and the attempts that read it."""
         graph = self._snapshot.graph
         yield from (*graph.readers(dataset), *graph.fed_by.get(dataset, ()), *graph.attempts_reading(dataset))
 
     @cached_property
-    def _reading_gone(self) -> set[int]:
+    def _readers_of_dropped(self) -> set[int]:
         """The edge sets that read dropped or renamed datasets, through which readers are followed."""
-        return {number for each in self._counted.hidden for number in self._reading(each)}
+        return {number for each in self._counted.hidden for number in self._reading_edge_sets(each)}
 
     @cached_property
     def _recent(self) -> bytes:
@@ -71,10 +73,10 @@ class WindowPeriods:
         counted = self._counted
         if not self._length_us:
             return bytes(len(counted.last_us))
-        return bytes(at != NEVER_US and number not in counted.retired for number, at in enumerate(counted.last_us))
+        return bytes(at != MIN_TIME_US and number not in counted.retired for number, at in enumerate(counted.last_us))
 
     @cached_property
-    def _ends(self) -> dict[int, int]:
+    def _end_times_by_edge_set(self) -> dict[int, int]:
         """By edge set, the end (us) of the first window in which it does not count."""
         if not self._length_us:
             return {}
@@ -89,4 +91,4 @@ class WindowPeriods:
         return {number: last_us + self._length_us + 1 for number, last_us in found.items()}
 
 
-_VIEWS_KEPT = 64
+_MAX_CACHED_VIEWS = 64

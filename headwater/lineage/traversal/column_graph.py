@@ -15,7 +15,7 @@ from headwater.lineage.edges.run_edges import Doubt, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.traversal.adjacency import Adjacency, EdgeGroup, EdgeGroups, pairs
 
-_PASS = Transformation(direct=False, masked=False, subtype=None, description=None)
+_NO_TRANSFORMATION = Transformation(direct=False, masked=False, subtype=None, description=None)
 
 
 class ColumnNode(NamedTuple):
@@ -43,11 +43,12 @@ class Graph:
     declared: edge sets of JobEvents with column lineage.
     explained_by_job: the inputs that the job's JobEvent in force explains (rule 4.7), by edge set.
     accounted_by_job: edge sets whose unaccounted columns this JobEvent accounts for.
-    attempted: edge sets of runs that did not complete, which have no edges here; attempts_on: those that read a
-    dataset; attempts_at: those that write it.
+    attempted: edge sets of runs that did not complete, which have no edges here; attempts_by_source: those that read a
+    dataset; attempts_by_output: those that write it.
     named: by node, the edge sets that name the column without an edge in this graph.
-    fed_by_jobs: edge sets that name jobs as sources (rule 4.12). `follow` sets two attributes for them: through, the
-    datasets that these jobs read, and unfollowed, the edge sets with a job whose newest executions report no dataset.
+    with_source_jobs: edge sets that name jobs as sources (rule 4.12). `follow` sets two attributes for them: `through`,
+    the datasets that these jobs read, and `unfollowed`, the edge sets with a job whose newest executions report no
+    dataset.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class Graph:
         self.columns: list[ColumnNode] = []
         self.dataset_of = array("i")
         self.keys: list[str] = []
-        self.transformations: list[Transformation] = [_PASS]
+        self.transformations: list[Transformation] = [_NO_TRANSFORMATION]
         self.groups = EdgeGroups()
         self.out = Adjacency(self.groups)
         self.into = Adjacency(self.groups)
@@ -67,7 +68,7 @@ class Graph:
         self.of_job: dict[Name, set[int]] = {}
         self.mentions: dict[int, int] = {}
         self.mentioned: dict[int, set[int]] = {}
-        self.veiled: set[int] = set()
+        self.possibly_open: set[int] = set()
         self.read_only: set[int] = set()
         self.feeding: set[int] = set()
         self.unsourced: set[int] = set()
@@ -75,19 +76,19 @@ class Graph:
         self.explained_by_job: dict[int, tuple[Name, ...]] = {}
         self.accounted_by_job: set[int] = set()
         self.attempted: set[int] = set()
-        self.attempts_on: dict[int, set[int]] = {}
-        self.attempts_at: dict[int, set[int]] = {}
+        self.attempts_by_source: dict[int, set[int]] = {}
+        self.attempts_by_output: dict[int, set[int]] = {}
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
         self.named: dict[int, set[int]] = {}
-        self.fed_by_jobs: set[int] = set()
+        self.with_source_jobs: set[int] = set()
         self.through: Mapping[int, frozenset[Name]] = {}
         self.unfollowed: frozenset[int] = frozenset()
         self._readers_through: dict[int, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
         self._nodes: list[dict[str, int]] = []
-        self._transformation_numbers: dict[Transformation, int] = {_PASS: 0}
-        self._middles: dict[int, int] = {}
+        self._transformation_numbers: dict[Transformation, int] = {_NO_TRANSFORMATION: 0}
+        self._hubs: dict[int, int] = {}
         self._unconnected: dict[tuple[int, Name], list[int]] = {}
 
     def dataset(self, name: Name) -> int | None:
@@ -104,7 +105,9 @@ class Graph:
 
     def is_used(self, dataset: int) -> bool:
         """Tell whether an edge set, possibly of an attempt, mentions this generation of a dataset."""
-        return self.has_lineage(dataset) or bool(self.attempts_on.get(dataset) or self.attempts_at.get(dataset))
+        return self.has_lineage(dataset) or bool(
+            self.attempts_by_source.get(dataset) or self.attempts_by_output.get(dataset)
+        )
 
     def has_lineage(self, dataset: int) -> bool:
         """Tell whether an edge set mentions this generation of a dataset; attempts do not count."""
@@ -114,15 +117,15 @@ class Graph:
         """Return the node of a column, None if it has none yet."""
         return self._nodes[dataset].get(key)
 
-    def node_for(self, dataset: int, key: str) -> int:
+    def get_or_add_node(self, dataset: int, key: str) -> int:
         """Return the node of a column. It is created if necessary, for example for a tagged column without an edge."""
         return self._node(dataset, key)
 
     def nodes_of(self, dataset: int) -> Collection[int]:
         """Return the nodes of the columns of a dataset that lineage names, without those that only questions name."""
-        return [node for node in self._nodes[dataset].values() if self.is_there(node)]
+        return [node for node in self._nodes[dataset].values() if self.is_in_lineage(node)]
 
-    def is_there(self, node: int) -> bool:
+    def is_in_lineage(self, node: int) -> bool:
         """Tell whether lineage names a column."""
         return bool(self.out.get(node) or self.into.get(node) or self.named.get(node))
 
@@ -133,7 +136,7 @@ class Graph:
             return True
         if self._is_explained(number, name):
             return False
-        return name in self.sets[number][1].opaque or any(True for _ in self._doubts(number, name))
+        return name in self.sets[number][1].opaque or any(True for _ in self._doubts_about(number, name))
 
     def may_mean(self, number: int, source: int) -> set[str]:
         """Return the columns to which an edge set has edges from a name that may mean `source` (rule 4.10)."""
@@ -141,14 +144,14 @@ class Graph:
         if self.is_accounted(number, name):
             return set()
         lineage = self.sets[number][1]
-        return {key for doubt in self._doubts(number, name) for key in lineage.columns_from(doubt.source)}
+        return {key for doubt in self._doubts_about(number, name) for key in lineage.columns_from(doubt.source)}
 
     def doubts(self, number: int) -> list[Doubt]:
         """Return the doubts of an edge set (rule 4.10d), without names that other lineage knows as datasets."""
         told = self.sets[number][1].doubts
         return [doubt for doubt in told if doubt.dataset is None or not self._is_known(doubt.dataset)]
 
-    def _doubts(self, number: int, name: Name) -> Iterator[Doubt]:
+    def _doubts_about(self, number: int, name: Name) -> Iterator[Doubt]:
         return (doubt for doubt in self.doubts(number) if name in doubt.inputs)
 
     def _is_known(self, dataset: Name) -> bool:
@@ -208,10 +211,10 @@ class Graph:
 
     def attempts_reading(self, dataset: int) -> Set[int]:
         """Return the attempts that read a dataset, directly or through a job."""
-        found, through = self.attempts_on.get(dataset, set()), self._readers_through.get(dataset)
+        found, through = self.attempts_by_source.get(dataset, set()), self._readers_through.get(dataset)
         return found | (through & self.attempted) if through else found
 
-    def may_be_of_anything(self, number: int) -> bool:
+    def may_write_anything(self, number: int) -> bool:
         """Tell whether an `unfollowed` edge set may write anything into its output or into some of its columns."""
         lineage = self.sets[number][1]
         return not lineage.carries or (bool(lineage.unaccounted) and number not in self.accounted_by_job)
@@ -256,10 +259,10 @@ class Graph:
 
     def _put_attempt(self, number: int, lineage: OutputLineage) -> None:
         self.attempted.add(number)
-        for place, datasets in self._places_of_attempt(lineage):
+        for place, datasets in self._attempt_indexes(lineage):
             for dataset in datasets:
                 place.setdefault(dataset, set()).add(number)
-        self._take_names(number, lineage)
+        self._add_names(number, lineage)
 
     def put(
         self,
@@ -284,7 +287,7 @@ class Graph:
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
         if lineage.jobs:
-            self.fed_by_jobs.add(number)
+            self.with_source_jobs.add(number)
         if lineage.attempt:
             self._put_attempt(number, lineage)
             return
@@ -292,7 +295,7 @@ class Graph:
         if job_output.layer == "declared" and job_output.has_job and lineage.carries:
             self.declared.add(number)
         if lineage.asks or lineage.jobs or not lineage.carries:
-            self.veiled.add(number)
+            self.possibly_open.add(number)
         if lineage.output is None:
             output = None
             (self.feeding if lineage.feeds else self.read_only).add(number)
@@ -307,22 +310,22 @@ class Graph:
             self._unconnected.setdefault((output, job_output.job), []).append(number)
             if not later:
                 self.connect()
-        self._take_names(number, lineage)
+        self._add_names(number, lineage)
 
     def connect(self) -> None:
         """Add the edges of the edge sets that were put with `later`."""
         unconnected, self._unconnected = self._unconnected, {}
         for (output, job), numbers in unconnected.items():
             if self.fed_by[output].intersection(self.of_job[job]).issubset(numbers):
-                self._append(output, numbers)
+                self._add_new_edges(output, numbers)
             else:
-                self._merge(output, numbers)
+                self._merge_edges(output, numbers)
 
-    def _append(self, output: int, numbers: Sequence[int]) -> None:
+    def _add_new_edges(self, output: int, numbers: Sequence[int]) -> None:
         """Add the edges of all edge sets of a job and output."""
         out, into, groups = self.out, self.into, self.groups
         if len(numbers) > 1:
-            for (source, target), edges in self._by_ends(output, numbers).items():
+            for (source, target), edges in self._groups_by_ends(output, numbers).items():
                 group = groups.use(edges)
                 out.add(source, target, group)
                 into.add(target, source, group)
@@ -337,9 +340,9 @@ class Graph:
             out.add(source, target, group)
             into.add(target, source, group)
 
-    def _merge(self, output: int, numbers: Sequence[int]) -> None:
+    def _merge_edges(self, output: int, numbers: Sequence[int]) -> None:
         """Add the edges of edge sets to those that the same job and output already has."""
-        by_ends = self._by_ends(output, numbers)
+        by_ends = self._groups_by_ends(output, numbers)
         onward = {source: self.out.places(source) for source, _ in by_ends}
         back = {target: self.into.places(target) for _, target in by_ends}
         for (source, target), edges in by_ends.items():
@@ -354,7 +357,7 @@ class Graph:
             self.out[source][place] = self.into[target][back[target][source]] = group
             self.groups.release(before)
 
-    def _by_ends(self, output: int, numbers: Sequence[int]) -> dict[tuple[int, int], EdgeGroup]:
+    def _groups_by_ends(self, output: int, numbers: Sequence[int]) -> dict[tuple[int, int], EdgeGroup]:
         """Group the edges of edge sets by (source, target)."""
         found: dict[tuple[int, int], list[int]] = {}
         for number in numbers:
@@ -378,11 +381,11 @@ class Graph:
         for group in before:
             self.groups.release(group)
 
-    def _take_names(self, number: int, lineage: OutputLineage) -> None:
-        for node in self._named(lineage):
+    def _add_names(self, number: int, lineage: OutputLineage) -> None:
+        for node in self._named_nodes(lineage):
             self.named.setdefault(node, set()).add(number)
 
-    def _named(self, lineage: OutputLineage) -> Iterator[int]:
+    def _named_nodes(self, lineage: OutputLineage) -> Iterator[int]:
         for mention in lineage.mentions:
             dataset = self._dataset_id(mention.dataset)
             yield from (self._node(dataset, key) for key in mention.columns)
@@ -401,33 +404,33 @@ class Graph:
             return
         self.connect()
         job_output, lineage = self.sets.pop(number)
-        self.fed_by_jobs.discard(number)
+        self.with_source_jobs.discard(number)
         if lineage.attempt:
             self.attempted.discard(number)
-            for place, datasets in self._places_of_attempt(lineage):
+            for place, datasets in self._attempt_indexes(lineage):
                 for dataset in datasets:
                     place[dataset].discard(number)
-            for node in self._named(lineage):
+            for node in self._named_nodes(lineage):
                 self.named[node].discard(number)
             del self.explained[number], self.accounted[number]
             return
         self.of_job[job_output.job].discard(number)
-        for kind in (self.veiled, self.read_only, self.feeding, self.unsourced, self.declared):
+        for kind in (self.possibly_open, self.read_only, self.feeding, self.unsourced, self.declared):
             kind.discard(number)
         del self.explained[number], self.accounted[number]
         if lineage.output is not None:
             output = self._dataset_id(lineage.output)
             self.fed_by[output].discard(number)
             self._disconnect(output, number, lineage)
-        for node in self._named(lineage):
+        for node in self._named_nodes(lineage):
             self.named[node].discard(number)
         for name in (*lineage.tables, *lineage.also_read):
             self.feeds[self._dataset_id(name)].discard(number)
 
-    def _places_of_attempt(self, lineage: OutputLineage) -> Iterator[tuple[dict[int, set[int]], set[int]]]:
-        """Yield (index, datasets) for `attempts_on` and `attempts_at`."""
-        yield self.attempts_on, set(map(self._dataset_id, lineage.reads))
-        yield self.attempts_at, set() if lineage.output is None else {self._dataset_id(lineage.output)}
+    def _attempt_indexes(self, lineage: OutputLineage) -> Iterator[tuple[dict[int, set[int]], set[int]]]:
+        """Yield (index, datasets) for `attempts_by_source` and `attempts_by_output`."""
+        yield self.attempts_by_source, set(map(self._dataset_id, lineage.reads))
+        yield self.attempts_by_output, set() if lineage.output is None else {self._dataset_id(lineage.output)}
 
     def _edges(self, number: int, output: int, lineage: OutputLineage) -> Iterator[tuple[int, int, int]]:
         middle = None
@@ -440,7 +443,7 @@ class Graph:
                 yield source, self._node(output, edge.target), transformation
                 continue
             if middle is None:
-                middle = self._middle(number)
+                middle = self._hub(number)
                 for key in lineage.columns:
                     yield middle, self._node(output, key), 0
             yield source, middle, transformation
@@ -459,19 +462,19 @@ class Graph:
         found = nodes.get(key)
         if found is None:
             found = nodes[key] = len(self.columns)
-            self._add(ColumnNode(dataset, key))
+            self._add_column(ColumnNode(dataset, key))
             if "." in key:
                 self.nested.add(dataset)
         return found
 
-    def _middle(self, number: int) -> int:
-        found = self._middles.get(number)
+    def _hub(self, number: int) -> int:
+        found = self._hubs.get(number)
         if found is None:
-            found = self._middles[number] = len(self.columns)
-            self._add(ColumnNode(-1 - number, None))
+            found = self._hubs[number] = len(self.columns)
+            self._add_column(ColumnNode(-1 - number, None))
         return found
 
-    def _add(self, column: ColumnNode) -> None:
+    def _add_column(self, column: ColumnNode) -> None:
         self.columns.append(column)
         self.dataset_of.append(column.dataset)
         self.keys.append(column.key or "")

@@ -85,7 +85,7 @@ _Uses = dict[str, dict[int, bool]]
 """By column, the edge sets in which it feeds another column, and whether it does so in the newest generation."""
 
 
-class _Spelling:
+class _ColumnMatcher:
     """Matches column names in edges with the judged columns, by the case and nesting rules of one generation."""
 
     def __init__(self, columns: Columns, asked: Iterable[str]):
@@ -117,38 +117,40 @@ class _VerdictRules:
         self._graph = graph
         self._subject = subject
         self._counted = counted
-        self._uses: _Uses = {}
-        self._inside: _Uses = {}
-        self._copied: _Uses = {}
-        self._whole: _Uses = {}
-        self._ever: dict[str, set[int]] = {}
+        self._uses_by_column: _Uses = {}
+        self._nested_uses: _Uses = {}
+        self._copies_around: _Uses = {}
+        self._whole_reads: _Uses = {}
+        self._ever_used_by: dict[str, set[int]] = {}
         for dataset in subject.numbers:
-            self._read(dataset)
-        readers = [(number, dataset) for dataset in subject.numbers for number in self._readers(dataset)]
-        veiled = [each for each in readers if each[0] in graph.veiled]
-        hides = [each for each in veiled if graph.is_opaque(*each)]
-        self._opaque = _sets(each for each in hides if self._is_plainly_opaque(*each))
-        self._unlisted = _sets(each for each in hides if not self._is_plainly_opaque(*each))
-        self._open = _sets(each for each in veiled if graph.leaves_open(*each))
-        self._silent = _sets(each for each in readers if self._hides_steps(*each))
+            self._collect_uses(dataset)
+        readers = [(number, dataset) for dataset in subject.numbers for number in self._readers_of(dataset)]
+        possibly_open = [each for each in readers if each[0] in graph.possibly_open]
+        hides = [each for each in possibly_open if graph.is_opaque(*each)]
+        self._opaque = _edge_set_numbers(each for each in hides if self._is_certainly_opaque(*each))
+        self._unlisted = _edge_set_numbers(each for each in hides if not self._is_certainly_opaque(*each))
+        self._unaccounted = _edge_set_numbers(each for each in possibly_open if graph.leaves_open(*each))
+        self._without_steps = _edge_set_numbers(each for each in readers if self._hides_steps(*each))
         attempts = [
             (number, dataset)
             for dataset in subject.numbers
             for number in counted.attempted.intersection(graph.attempts_reading(dataset))
             if graph.may_use(number, dataset)
         ]
-        uses = {(number, dataset) for number, dataset in attempts if self._may_hide(number, dataset)}
+        uses = {(number, dataset) for number, dataset in attempts if self._may_use_columns(number, dataset)}
         only_read = {number for number, _ in attempts} - {number for number, _ in uses}
-        self._attempts = _sets(uses)
+        self._attempts = _edge_set_numbers(uses)
         shown = {number for number, dataset in readers if only_shows(graph, number, dataset)}
         self._shown = tuple(sorted(shown | only_read))
-        self._reading = _sets(readers)
-        self._was_read = subject.ever_read and (len(subject.locations) < 2 or self._feeds_others(self._reading))
-        self._readers_ever = _sets((number, each) for each in subject.numbers for number in graph.readers(each))
+        self._current_readers = _edge_set_numbers(readers)
+        self._was_read = subject.ever_read and (len(subject.locations) < 2 or self._feeds_others(self._current_readers))
+        self._readers_ever = _edge_set_numbers(
+            (number, each) for each in subject.numbers for number in graph.readers(each)
+        )
 
     def verdicts(self) -> list[ColumnVerdict]:
         verdicts = ((key, self._verdict(key)) for key in self._subject.columns.by_key)
-        ever = self._ever
+        ever = self._ever_used_by
         return [
             each._replace(ever=tuple(sorted(ever.get(key, ()))), readers=self._readers_ever) for key, each in verdicts
         ]
@@ -156,7 +158,9 @@ class _VerdictRules:
     def _verdict(self, key: str) -> ColumnVerdict:
         subject = self._subject
         declared = tuple(sorted({*subject.consumers.get(key, ()), *subject.consumers.get(None, ())}))
-        uses, inside, copied = (found.get(key, {}) for found in (self._uses, self._inside, self._copied))
+        uses, inside, copied = (
+            found.get(key, {}) for found in (self._uses_by_column, self._nested_uses, self._copies_around)
+        )
         ways = (uses, inside, copied)
         used = {number: any(way.get(number) for way in ways) for number in {*uses, *inside, *copied}}
         if used or declared:
@@ -169,13 +173,13 @@ class _VerdictRules:
             return ColumnVerdict(
                 key, "used", reason, tuple(sorted(used)), declared, recreated, earlier=earlier, presumed=presumed
             )
-        whole = tuple(sorted(self._whole.get(key, {})))
+        whole = tuple(sorted(self._whole_reads.get(key, {})))
         reasons = (
             (NESTED, whole),
             (OPAQUE, self._opaque),
             (UNLISTED, self._unlisted),
-            (UNACCOUNTED, self._open),
-            (NO_STEPS, self._silent),
+            (UNACCOUNTED, self._unaccounted),
+            (NO_STEPS, self._without_steps),
             (ATTEMPT, self._attempts),
         )
         for why, numbers in reasons:
@@ -187,39 +191,39 @@ class _VerdictRules:
             return ColumnVerdict(key, "unknown", NO_READER, (), ())
         if self._shown and subject.strict:
             return ColumnVerdict(key, "unknown", SHOWN, self._shown, (), shown=self._shown)
-        return ColumnVerdict(key, "unused", UNUSED, self._reading, (), shown=self._shown)
+        return ColumnVerdict(key, "unused", UNUSED, self._current_readers, (), shown=self._shown)
 
-    def _read(self, dataset: int) -> None:
+    def _collect_uses(self, dataset: int) -> None:
         """Collect the edge sets in which columns of a generation feed others, by judged column."""
         subject, newest = self._subject, dataset == self._subject.newest
         spelt = dict.fromkeys((self._counted.nesting.columns_of(dataset), subject.columns))
-        spellings = [_Spelling(columns, subject.columns.by_key) for columns in spelt]
+        spellings = [_ColumnMatcher(columns, subject.columns.by_key) for columns in spelt]
         for node in self._graph.nodes_of(dataset):
-            edges = [edge for edge in self._graph.out.edges(node) if self._leads_away(edge[0], node)]
+            edges = [edge for edge in self._graph.out.edges(node) if self._leads_to_other_column(edge[0], node)]
             numbers = list(self._used_in(node, edges, newest=newest))
             copies = [edge for edge in edges if self._is_copy(edge[1])]
             copying = list(self._used_in(node, copies, newest=newest))
             read = self._graph.columns[node].key or ""
             for spelling in spellings if edges else ():
                 for key in {*spelling.same(read), *spelling.around(read)}:
-                    self._ever.setdefault(key, set()).update(number for _, _, number in edges)
+                    self._ever_used_by.setdefault(key, set()).update(number for _, _, number in edges)
             for spelling in spellings if copies else ():
                 for key in spelling.within(read):
-                    self._ever.setdefault(key, set()).update(number for _, _, number in copies)
+                    self._ever_used_by.setdefault(key, set()).update(number for _, _, number in copies)
             for spelling in spellings if numbers else ():
                 for found, keys in (
-                    (self._uses, spelling.same(read)),
-                    (self._inside, spelling.around(read)),
-                    (self._whole, spelling.within(read)),
+                    (self._uses_by_column, spelling.same(read)),
+                    (self._nested_uses, spelling.around(read)),
+                    (self._whole_reads, spelling.within(read)),
                 ):
-                    _note(found, keys, numbers, newest=newest)
-                _note(self._copied, spelling.within(read), copying, newest=newest)
+                    _record_uses(found, keys, numbers, newest=newest)
+                _record_uses(self._copies_around, spelling.within(read), copying, newest=newest)
 
     def _used_in(self, node: int, edges: Iterable[tuple[int, int, int]], *, newest: bool) -> Iterator[int]:
         counted = self._counted
         for far, _, number in edges:
             counts = counted.live[number] if newest else counted.reading[number]
-            if counts and self._leads_on(far, node, anywhere=bool(counted.reading[number])):
+            if counts and self._reaches_other_column(far, node, anywhere=bool(counted.reading[number])):
                 yield number
 
     def _is_copy(self, transformation: int) -> bool:
@@ -227,24 +231,24 @@ class _VerdictRules:
         found = self._graph.transformations[transformation]
         return found.direct and found.subtype == _IDENTITY
 
-    def _leads_away(self, far: int, node: int) -> bool:
+    def _leads_to_other_column(self, far: int, node: int) -> bool:
         """Tell whether an edge leads to another column, directly or over the hub of dataset-wide edges."""
         if self._graph.dataset_of[far] >= 0:
             return far != node
         return any(each != node for each, _, _ in self._graph.out.edges(far))
 
-    def _leads_on(self, far: int, node: int, *, anywhere: bool) -> bool:
+    def _reaches_other_column(self, far: int, node: int, *, anywhere: bool) -> bool:
         """Tell whether an edge leads to another column of a dataset that exists or leads on to one that exists.
 
         anywhere: columns of dropped datasets that lead no further count, too.
         """
         dataset_of = self._graph.dataset_of
         if dataset_of[far] >= 0:
-            return anywhere or self._arrives(dataset_of[far])
+            return anywhere or self._reaches_existing_dataset(dataset_of[far])
         onward = (each for each, _, _ in self._graph.out.edges(far))
-        return any(each != node and (anywhere or self._arrives(dataset_of[each])) for each in onward)
+        return any(each != node and (anywhere or self._reaches_existing_dataset(dataset_of[each])) for each in onward)
 
-    def _arrives(self, dataset: int) -> bool:
+    def _reaches_existing_dataset(self, dataset: int) -> bool:
         """Tell whether a dataset exists, or lineage leads from it to a dataset that exists."""
         todo, seen = [dataset], {dataset}
         while todo:
@@ -252,40 +256,42 @@ class _VerdictRules:
             if at not in self._counted.hidden:
                 return True
             for number in self._graph.readers(at):
-                output = self._output(number)
+                output = self._output_dataset(number)
                 if self._counted.says(number) and output is not None and output not in seen:
                     seen.add(output)
                     todo.append(output)
         return False
 
-    def _output(self, number: int) -> int | None:
+    def _output_dataset(self, number: int) -> int | None:
         output = self._graph.sets[number][1].output
         return None if output is None else self._graph.dataset(output)
 
-    def _readers(self, dataset: int) -> list[int]:
+    def _readers_of(self, dataset: int) -> list[int]:
         counted = self._counted
         feeds = self._graph.readers(dataset)
         newest = dataset == self._subject.newest
         return [
-            each for each in feeds if counted.reading[each] or (newest and counted.says(each) and self._counts(each))
+            each
+            for each in feeds
+            if counted.reading[each] or (newest and counted.says(each) and self._reaches_existing_output(each))
         ]
 
-    def _counts(self, number: int) -> bool:
+    def _reaches_existing_output(self, number: int) -> bool:
         """Tell whether an edge set has no output, or one that exists or leads on to a dataset that exists."""
-        output = self._output(number)
-        return output is None or self._arrives(output)
+        output = self._output_dataset(number)
+        return output is None or self._reaches_existing_dataset(output)
 
     def _feeds_others(self, readers: Iterable[int]) -> bool:
         """Tell whether a reader writes a dataset that is no location of the judged names."""
         outputs = (self._graph.sets[number][1].output for number in readers)
         return any(output is not None and output.plain not in self._subject.locations for output in outputs)
 
-    def _is_plainly_opaque(self, number: int, dataset: int) -> bool:
+    def _is_certainly_opaque(self, number: int, dataset: int) -> bool:
         """Tell whether a dataset is opaque for an edge set in any way other than by a doubtful name (rule 4.10)."""
         name = self._graph.names[dataset]
         return name in self._graph.sets[number][1].opaque or name in self._graph.through.get(number, ())
 
-    def _may_hide(self, number: int, dataset: int) -> bool:
+    def _may_use_columns(self, number: int, dataset: int) -> bool:
         """Tell whether an attempt lists an output, or reports that the dataset feeds a job."""
         return self._graph.sets[number][1].output is not None or self._graph.feeds_a_job(number, dataset)
 
@@ -302,12 +308,12 @@ def only_shows(graph: Graph, number: int, dataset: int) -> bool:
     return lineage.output is None and name not in lineage.opaque and name not in graph.explained[number]
 
 
-def _note(found: _Uses, keys: Iterable[str], numbers: Iterable[int], *, newest: bool) -> None:
+def _record_uses(found: _Uses, keys: Iterable[str], numbers: Iterable[int], *, newest: bool) -> None:
     for key in keys:
         for number in numbers:
             known = found.setdefault(key, {})
             known[number] = known.get(number, False) or newest
 
 
-def _sets(readers: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+def _edge_set_numbers(readers: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(sorted({number for number, _ in readers}))

@@ -16,10 +16,10 @@ MOST_BYTES = 48 << 20
 _NODE_BYTES = 240
 _EDGE_BYTES = 12
 _CHOICE_BYTES = 180
-_UNION = 1 << 31
+_FIRST_UNION = 1 << 31
 """The smallest number of a group that exists only in an `EdgeStore`."""
 
-_NO_AGE = -(1 << 62)
+_NEWEST_AGE = -(1 << 62)
 
 Edge = tuple[int, int]
 """The numbers of the transformation and of the edge set."""
@@ -56,9 +56,9 @@ class EdgeStore:
         """graph: must not change any more, except for nodes of columns that questions name."""
         self.graph = graph
         self.age = 0
-        self._ways = (graph.into, graph.out)
-        self._kept: tuple[dict[int, NodeEdges], dict[int, NodeEdges]] = ({}, {})
-        self._united: dict[int, EdgeGroup] = {}
+        self._directions = (graph.into, graph.out)
+        self._cached_edges: tuple[dict[int, NodeEdges], dict[int, NodeEdges]] = ({}, {})
+        self._union_groups: dict[int, EdgeGroup] = {}
         self._unions = 0
         self._bytes = 0
         self._nested = len(graph.nested)
@@ -70,20 +70,20 @@ class EdgeStore:
         """
         if len(self.graph.nested) != self._nested:
             self._nested = len(self.graph.nested)
-            self._forget()
-        kept = self._kept[forward]
+            self._clear()
+        kept = self._cached_edges[forward]
         found = kept.get(node)
         if found is None:
-            edges = self._ways[forward].get(node)
+            edges = self._directions[forward].get(node)
             if not edges:
                 return None
             self.weigh(_NODE_BYTES)
-            found = kept[node] = self._divided(node, edges)
+            found = kept[node] = self._divide(node, edges)
         return found
 
     def group(self, number: int) -> EdgeGroup:
         """Return the edges of a group, also of one that `at` created."""
-        return self.graph.groups.edges[number] if number < _UNION else self._united[number]
+        return self.graph.groups.edges[number] if number < _FIRST_UNION else self._union_groups[number]
 
     def weigh(self, size_bytes: int) -> None:
         """Count bytes that are cached for a snapshot. Above the limit, the next walk clears the cache."""
@@ -92,10 +92,10 @@ class EdgeStore:
     def begin(self) -> int:
         """Clear the cache if it is too large, and return its age. Each walk calls this first."""
         if self._bytes > MOST_BYTES:
-            self._forget()
+            self._clear()
         return self.age
 
-    def _divided(self, node: int, edges: "array[int]") -> NodeEdges:
+    def _divide(self, node: int, edges: "array[int]") -> NodeEdges:
         dataset_of, nested = self.graph.dataset_of, self.graph.nested
         if dataset_of[node] in nested:
             return NodeEdges(NO_EDGES, edges)
@@ -112,22 +112,22 @@ class EdgeStore:
                 others.append(group)
             else:
                 plain.setdefault(far, []).append(group)
-        united = ((far, groups[0] if len(groups) == 1 else self._unite(groups)) for far, groups in plain.items())
+        united = ((far, groups[0] if len(groups) == 1 else self._add_union(groups)) for far, groups in plain.items())
         return NodeEdges(array("I", chain.from_iterable(united)), others)
 
-    def _unite(self, groups: Iterable[int]) -> int:
+    def _add_union(self, groups: Iterable[int]) -> int:
         """Return the number of a new group with the edges of several jobs between the same two nodes."""
-        found = _UNION + self._unions
+        found = _FIRST_UNION + self._unions
         self._unions += 1
-        edges = self._united[found] = tuple(chain.from_iterable(map(self.group, groups)))
+        edges = self._union_groups[found] = tuple(chain.from_iterable(map(self.group, groups)))
         self.weigh(_NODE_BYTES + _EDGE_BYTES * len(edges))
         return found
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.age += 1
         self._bytes = 0
-        self._united.clear()
-        for kept in self._kept:
+        self._union_groups.clear()
+        for kept in self._cached_edges:
             kept.clear()
 
 
@@ -164,7 +164,7 @@ class EdgeOrder(NamedTuple):
     def _age(self, number: int) -> int:
         """Return the smallest value for a newest execution; of earlier ones, the last to end has the smallest value."""
         if number >= len(self.newest) or self.newest[number]:
-            return _NO_AGE
+            return _NEWEST_AGE
         return -self.last_us[number]
 
 
@@ -179,32 +179,32 @@ class Choices(dict[int, Edge | tuple[()]]):
 
         counts: 1 for each edge set that counts; allowed: 1 for each transformation that the walk may follow.
         """
-        self._store, self._order, self._counts, self._allowed = store, order, counts, allowed
+        self._store, self._order, self._counted_mask, self._allowed = store, order, counts, allowed
 
     def __missing__(self, group: int) -> Edge | tuple[()]:
         """Choose the edge to follow in a group."""
-        found = self[group] = self._newest(self._store.group(group)) or self._first(group)
+        found = self[group] = self._only_newest_edge(self._store.group(group)) or self._first_edge(group)
         self._store.weigh(_CHOICE_BYTES)
         return found
 
-    def _newest(self, edges: EdgeGroup) -> Edge | None:
+    def _only_newest_edge(self, edges: EdgeGroup) -> Edge | None:
         """Return the edge of the only newest execution in a group, which ranks first; None if this does not decide."""
         numbers, newest = edges[1::2], self._order.newest
         if not newest:
             return None
         found = list(compress(numbers, map(newest.__getitem__, numbers)))
-        if len(found) != 1 or not self._counts[found[0]]:
+        if len(found) != 1 or not self._counted_mask[found[0]]:
             return None
         transformation = edges[2 * numbers.index(found[0])]
         return (transformation, found[0]) if self._allowed[transformation] else None
 
-    def _first(self, group: int) -> Edge | tuple[()]:
+    def _first_edge(self, group: int) -> Edge | tuple[()]:
         every = self.counted(group)
         return every[0] if len(every) == 1 else self._order.first(every) if every else ()
 
     def counted(self, group: int) -> list[Edge]:
         """Return the edges of a group that count."""
-        counts, allowed = self._counts, self._allowed
+        counts, allowed = self._counted_mask, self._allowed
         return [edge for edge in pairs(self._store.group(group)) if counts[edge[1]] and allowed[edge[0]]]
 
 

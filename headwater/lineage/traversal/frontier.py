@@ -10,7 +10,7 @@ from headwater.lineage.traversal.adjacency import pairs
 from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.followed_edges import FarEdge, FollowedEdges, Rank
 
-_AGAIN = 3
+_REACHED_AGAIN = 3
 """The kind of a step to a column that is reached now and was a result before, as a struct around another column."""
 
 Step = tuple[int, int, int, int, int]
@@ -38,10 +38,10 @@ class Hit(NamedTuple):
     presumed: bool = False
 
 
-class Wave:
+class FrontierSearch:
     """A breadth-first search that advances by one edge at a time. It also passes through dropped datasets.
 
-    front: the nodes that it reached last; reached: all nodes so far; distance: the number of edges so far.
+    frontier: the nodes that it reached last; reached: all nodes so far; distance: the number of edges so far.
     reread: some node was reached over a reader of another generation.
     """
 
@@ -54,7 +54,7 @@ class Wave:
         forward: bool,
         allowed: bytes,
         readers: bool = False,
-        perhaps: bool = True,
+        follow_possible: bool = True,
         returns: bool = False,
     ):
         """Begin at `starts` and at their counterparts at other locations of moved names (rule 10.11).
@@ -72,23 +72,23 @@ class Wave:
         self._graph = graph
         self._counted = counted
         self._edges = graph.out if forward else graph.into
-        self._forward, self._readers, self._perhaps = forward, readers, perhaps
+        self._forward, self._readers, self._follows_possible = forward, readers, follow_possible
         self._allowed = allowed
-        self._live = counted.followed(allowed, forward=forward)
-        self._others: dict[int, Sequence[int]] = {}
-        self._stands_for: dict[int, int] = {}
-        self._crossed: set[int] = set()
-        self._contained: set[int] = set()
-        self.front = [step[0] for step in self._in_order([(node, node, 0, 0, SURE) for node in self.starts], None)]
+        self._followed_live = counted.followed(allowed, forward=forward)
+        self._other_generations: dict[int, Sequence[int]] = {}
+        self._moved_from: dict[int, int] = {}
+        self._followed_hubs: set[int] = set()
+        self._reached_as_struct: set[int] = set()
+        self.frontier = [step[0] for step in self._sort_steps([(node, node, 0, 0, SURE) for node in self.starts], None)]
 
     @property
     def is_simple(self) -> bool:
         """Whether the search has ended and followed only edges, without nested columns, moves or other generations."""
         dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
         return (
-            not self.front
+            not self.frontier
             and not self._counted.lifetimes.has_moves
-            and not any(self._others.values())
+            and not any(self._other_generations.values())
             and active.isdisjoint([dataset_of[node] for node in self.reached])
         )
 
@@ -97,40 +97,40 @@ class Wave:
 
         most: the largest number of hits. If there are more, the search ends there.
         """
-        steps = self._in_order(self._next(), most)
-        self.front = [step[0] for step in steps if step[4] != CONTAINS]
+        steps = self._sort_steps(self._expand_frontier(), most)
+        self.frontier = [step[0] for step in steps if step[4] != CONTAINS]
         return [
             Hit(node, self.distance, False, parent, transformation, number)
             for node, parent, transformation, number, kind in steps
-            if kind != _AGAIN
+            if kind != _REACHED_AGAIN
         ]
 
     def spread(self) -> list[int]:
         """Go one edge further, like `advance`; return only the new nodes, in any order."""
-        found = self._next()
-        self.front = [step[0] for step in found if step[4] != CONTAINS]
+        found = self._expand_frontier()
+        self.frontier = [step[0] for step in found if step[4] != CONTAINS]
         return [step[0] for step in found]
 
-    def _next(self) -> list[Step]:
+    def _expand_frontier(self) -> list[Step]:
         """Return the steps from the front to the nodes that are one edge further."""
         self.distance += 1
         found: list[Step] = []
         dataset_of, active, readers = self._graph.dataset_of, self._counted.nesting.active, self._readers
-        live, reached, choices = self._live, self.reached, self._live.choices
-        for parent in self.front:
+        live, reached, choices = self._followed_live, self.reached, self._followed_live.choices
+        for parent in self.frontier:
             dataset = dataset_of[parent]
             if dataset in active:
-                self._from(parent, parent, live, found)
-            elif (edges := live.at(parent)) is not None:  # `_over`, inlined because most columns are plain
+                self._follow_column(parent, parent, live, found)
+            elif (edges := live.at(parent)) is not None:  # `_follow_node`, inlined because most columns are plain
                 for far, group in pairs(edges.plain):
                     if far not in reached and (edge := choices[group]):
                         reached.add(far)
                         found.append((far, parent, edge[0], edge[1], SURE))
                 if edges.special:
-                    found += self._over_special(parent, parent, (parent, ""), live.special(parent, edges))
-            if readers and self._others_of(dataset):
-                self._follow_others(parent, found)
-        return self._moved(found) if self._counted.lifetimes.has_moves else found
+                    found += self._follow_special(parent, parent, (parent, ""), live.special(parent, edges))
+            if readers and self._other_generations_of(dataset):
+                self._follow_other_generations(parent, found)
+        return self._with_moved_steps(found) if self._counted.lifetimes.has_moves else found
 
     def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Yield the hits, each with the first of the edges from its parent by rank.
@@ -142,25 +142,25 @@ class Wave:
             yield from hits
             return
         kept = list(hits)
-        unsure = [hit for hit in kept if self._may_have_taken_another(hit)]
-        nodes = {self._stands_for.get(hit.node, hit.node) for hit in unsure}
+        unsure = [hit for hit in kept if self._may_have_other_edge(hit)]
+        nodes = {self._moved_from.get(hit.node, hit.node) for hit in unsure}
         best: dict[tuple[int, int], tuple[Rank, int, int]] = {}
         for parent in {hit.parent for hit in unsure}:
             edges = list(self._edges.edges(parent))
             if len({far for far, _, _ in edges}) < len(edges):  # in most cases, one edge leads to each column
-                self._rate(parent, [edge for edge in edges if edge[0] in nodes], best)
+                self._rank_edges(parent, [edge for edge in edges if edge[0] in nodes], best)
         for hit in kept:
-            end = self._stands_for.get(hit.node, hit.node)
+            end = self._moved_from.get(hit.node, hit.node)
             _, transformation, number = best.get((hit.parent, end), (None, hit.transformation, hit.edge_set))
             changes = best and (transformation, number) != (hit.transformation, hit.edge_set)
             yield hit._replace(transformation=transformation, edge_set=number) if changes else hit
 
-    def _may_have_taken_another(self, hit: Hit) -> bool:
+    def _may_have_other_edge(self, hit: Hit) -> bool:
         """Tell whether the search may have taken an edge to a column that is not the first by rank."""
         dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
         return self._counted.lifetimes.has_moves or dataset_of[hit.node] in active or dataset_of[hit.parent] in active
 
-    def _rate(
+    def _rank_edges(
         self, parent: int, edges: Iterable[tuple[int, int, int]], best: dict[tuple[int, int], tuple[Rank, int, int]]
     ) -> None:
         """Store the first edge by rank from a node to each other node."""
@@ -169,7 +169,7 @@ class Wave:
                 edge = (self._counted.order.rank(transformation, number), transformation, number)
                 best[parent, far] = min(best.get((parent, far), edge), edge)
 
-    def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
+    def _sort_steps(self, steps: Iterable[Step], most: int | None) -> list[Step]:
         """Sort steps by dataset and then by column, which is cheaper than comparing long names for each column."""
         names, keys, dataset_of = self._graph.names, self._graph.keys, self._graph.dataset_of
         by_dataset: dict[int, list[Step]] = {}
@@ -182,47 +182,49 @@ class Wave:
                 return ordered[:most]
         return ordered
 
-    def _follow_others(self, parent: int, found: list[Step]) -> None:
+    def _follow_other_generations(self, parent: int, found: list[Step]) -> None:
         """Follow the edges of current readers from the same column in other generations of the dataset (rule 7.4)."""
-        for other in self._others_of(self._graph.dataset_of[parent]):
+        for other in self._other_generations_of(self._graph.dataset_of[parent]):
             before = len(found)
             for same in self._counted.nesting.again(parent, other):
-                self._from(parent, same.node, self._reading, found)
+                self._follow_column(parent, same.node, self._followed_reading, found)
             self.reread = self.reread or len(found) > before
 
     @cached_property
-    def _reading(self) -> FollowedEdges:
+    def _followed_reading(self) -> FollowedEdges:
         return self._counted.followed(self._allowed, forward=self._forward, is_reading=True)
 
-    def _moved(self, found: Iterable[Step]) -> list[Step]:
+    def _with_moved_steps(self, found: Iterable[Step]) -> list[Step]:
         """Return steps, and for each the steps to its counterparts at other locations of moved names (rule 10.11)."""
-        lifetimes, nesting, every = self._counted.lifetimes, self._counted.nesting, self._in_order(found, None)
+        lifetimes, nesting, every = self._counted.lifetimes, self._counted.nesting, self._sort_steps(found, None)
         for node, parent, transformation, number, kind in every:  # the loop appends to this list
             for dataset in lifetimes.moved_on(self._graph.dataset_of[node], forward=self._forward):
                 for same in nesting.moved(node, dataset):
                     how = MAY if same.kind == MAY else CONTAINS if kind == CONTAINS else SURE
-                    for taken in self._take((same.node, parent, transformation, number, how)):
-                        self._stands_for.setdefault(taken[0], self._stands_for.get(node, node))
+                    for taken in self._mark_reached((same.node, parent, transformation, number, how)):
+                        self._moved_from.setdefault(taken[0], self._moved_from.get(node, node))
                         every.append(taken)
         return every
 
-    def _others_of(self, dataset: int) -> Sequence[int]:
-        found = self._others.get(dataset)
+    def _other_generations_of(self, dataset: int) -> Sequence[int]:
+        found = self._other_generations.get(dataset)
         if found is None:
-            found = self._others[dataset] = self._counted.lifetimes.others(dataset)
+            found = self._other_generations[dataset] = self._counted.lifetimes.others(dataset)
         return found
 
-    def _from(self, parent: int, at: int, edges: FollowedEdges, found: list[Step]) -> None:
+    def _follow_column(self, parent: int, at: int, edges: FollowedEdges, found: list[Step]) -> None:
         """Follow the edges of the column `at` and of the structs around it.
 
         parent: the column in whose name the steps are recorded.
         """
-        self._over(parent, at, (at, ""), edges, found)
+        self._follow_node(parent, at, (at, ""), edges, found)
         if self._graph.dataset_of[at] in self._counted.nesting.active:
             for place in self._counted.nesting.lies_in(at):
-                self._over(parent, at, place, edges, found)
+                self._follow_node(parent, at, place, edges, found)
 
-    def _over(self, parent: int, at: int, place: tuple[int, str], edges: FollowedEdges, found: list[Step]) -> None:
+    def _follow_node(
+        self, parent: int, at: int, place: tuple[int, str], edges: FollowedEdges, found: list[Step]
+    ) -> None:
         """Follow the edges of a node for a column in it; place: the node, and the rest of the column's path."""
         followed = edges.at(place[0])
         if followed is None:
@@ -233,14 +235,18 @@ class Wave:
                 reached.add(far)
                 found.append((far, parent, edge[0], edge[1], SURE))
         if followed.special:
-            found += self._over_special(parent, at, place, edges.special(place[0], followed))
+            found += self._follow_special(parent, at, place, edges.special(place[0], followed))
 
-    def _over_special(self, parent: int, at: int, place: tuple[int, str], special: Iterable[FarEdge]) -> Iterator[Step]:
+    def _follow_special(
+        self, parent: int, at: int, place: tuple[int, str], special: Iterable[FarEdge]
+    ) -> Iterator[Step]:
         for edge in special:
             crosses = self._graph.dataset_of[edge[0]] < 0
-            yield from self._cross(parent, *edge) if crosses else self._nested(parent, at, place, edge)
+            yield from self._follow_hub(parent, *edge) if crosses else self._follow_nested(parent, at, place, edge)
 
-    def _nested(self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]) -> Iterator[Step]:
+    def _follow_nested(
+        self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]
+    ) -> Iterator[Step]:
         """Follow an edge between datasets with nested columns (rule 12)."""
         (node, rest), (far, transformation, number) = place, edge
         nesting, direct = self._counted.nesting, self._graph.transformations[transformation].direct
@@ -252,36 +258,36 @@ class Wave:
             back = nesting.back_from_within(at, node, rest, far, direct=direct) if rest else None
             ways = back or nesting.back(node, far, direct=direct)
         for reach in ways:
-            yield from self._take((reach.node, parent, transformation, number, reach.kind))
+            yield from self._mark_reached((reach.node, parent, transformation, number, reach.kind))
 
-    def _take(self, step: Step) -> Iterator[Step]:
+    def _mark_reached(self, step: Step) -> Iterator[Step]:
         """Yield a step unless its node was reached before. A node that was reached as a struct may be reached again."""
         node, parent, transformation, number, kind = step
         if node in self.reached:
             return
         if kind == CONTAINS:
-            if node not in self._contained:
-                self._contained.add(node)
+            if node not in self._reached_as_struct:
+                self._reached_as_struct.add(node)
                 yield step
-        elif kind == MAY and not self._perhaps:
+        elif kind == MAY and not self._follows_possible:
             self.unsettled += (
                 Hit(each, self.distance, False, parent, transformation, number)
                 for each in self._counted.moved_on((node,), forward=self._forward)
             )
         else:
             self.reached.add(node)
-            yield (node, parent, transformation, number, _AGAIN if node in self._contained else SURE)
+            yield (node, parent, transformation, number, _REACHED_AGAIN if node in self._reached_as_struct else SURE)
 
-    def _cross(self, parent: int, middle: int, transformation: int, number: int) -> Iterator[Step]:
+    def _follow_hub(self, parent: int, middle: int, transformation: int, number: int) -> Iterator[Step]:
         """Pass the hub of dataset-wide edges, which adds no distance. The search passes each hub only once."""
-        if middle in self._crossed:
+        if middle in self._followed_hubs:
             return
-        self._crossed.add(middle)
+        self._followed_hubs.add(middle)
         active = self._counted.nesting.active
         for far, onward, _ in self._edges.edges(middle):
             if not self._allowed[transformation or onward]:
                 continue
-            yield from self._take((far, parent, transformation or onward, number, SURE))
+            yield from self._mark_reached((far, parent, transformation or onward, number, SURE))
             if self._graph.dataset_of[far] in active:
                 for each in self._counted.nesting.within(far).values():
-                    yield from self._take((each, parent, transformation or onward, number, SURE))
+                    yield from self._mark_reached((each, parent, transformation or onward, number, SURE))

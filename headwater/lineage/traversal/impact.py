@@ -10,35 +10,35 @@ from typing import Literal, NamedTuple
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.traversal.column_graph import Graph
 from headwater.lineage.traversal.followed_edges import FollowedEdges
-from headwater.lineage.traversal.frontier import Hit, Wave
+from headwater.lineage.traversal.frontier import FrontierSearch, Hit
 
 Mode = Literal["value", "any"]
 
 
-class Walked(NamedTuple):
+class WalkResult(NamedTuple):
     """The result of a walk.
 
     hits: in order of (distance, namespace, dataset, column).
-    ways: all hits by node, those in dropped datasets included. `wave.chosen` selects the edges of hits.
+    ways: all hits by node, those in dropped datasets included. `search.chosen` selects the edges of hits.
     truncated: there are more hits than the limit.
     """
 
     hits: list[Hit]
     ways: dict[int, Hit]
     truncated: bool
-    wave: Wave
+    search: FrontierSearch
 
 
 def walk(
     graph: Graph, starts: Collection[int], counted: CountedEdges, *, forward: bool, mode: Mode, depth: int, limit: int
-) -> Walked:
+) -> WalkResult:
     """Return the columns that edges reach from `starts`, without the starts themselves.
 
     forward: impact, else upstream; depth: the largest distance in edges; limit: the largest number of hits.
     """
 
-    def wave(*, masked: bool, readers: bool, by: CountedEdges = counted) -> Wave:
-        return Wave(
+    def search(*, masked: bool, readers: bool, by: CountedEdges = counted) -> FrontierSearch:
+        return FrontierSearch(
             graph,
             starts,
             by,
@@ -47,30 +47,30 @@ def walk(
             readers=readers,
         )
 
-    every = wave(masked=True, readers=forward)
+    every = search(masked=True, readers=forward)
     hits: list[Hit] = []
     ways: dict[int, Hit] = {}
-    while every.front and every.distance < depth and len(hits) <= limit:
+    while every.frontier and every.distance < depth and len(hits) <= limit:
         found = every.advance(None if counted.hidden else limit + 1 - len(hits))
         ways.update((hit.node, hit) for hit in found)
-        hits += _shown(graph, found, counted)
-    truncated = len(hits) > limit or _goes_on(graph, every, counted)
+        hits += _hits_shown(graph, found, counted)
+    truncated = len(hits) > limit or _has_further_hits(graph, every, counted)
     is_whole = every.is_simple and len(every.reached) == len(ways) + len(every.starts)
 
     def take_out(doubtful: set[int], *, masked: bool, by: CountedEdges = counted) -> None:
         if doubtful and is_whole:
             back = by.followed(allowed_transformations(graph, mode, masked=masked), forward=not forward)
-            _take_out_of_whole(doubtful, every.reached, back)
+            _remove_reached_within(doubtful, every.reached, back)
         else:
-            _take_out(doubtful, lambda: wave(masked=masked, readers=forward, by=by))
+            _remove_reached(doubtful, lambda: search(masked=masked, readers=forward, by=by))
 
-    masked = _over_a_mask(graph, ways.values())
+    masked = _reached_over_mask(graph, ways.values())
     take_out(masked, masked=False)  # another path, perhaps a longer one, may not mask
     again = set(ways) if every.reread else set()
-    _take_out(again, lambda: wave(masked=True, readers=False))
-    earlier = _over_earlier(ways.values(), counted)
+    _remove_reached(again, lambda: search(masked=True, readers=False))
+    earlier = _reached_over_earlier(ways.values(), counted)
     take_out(earlier, masked=True, by=counted.without_earlier())
-    presumed = _over_presumed(ways.values(), counted)
+    presumed = _reached_over_presumed(ways.values(), counted)
     take_out(presumed, masked=True, by=counted.without_presumed)
     kept = list(every.chosen(hits[:limit]))
     marked = masked | again | earlier | presumed
@@ -86,22 +86,22 @@ def walk(
             else hit
             for hit in kept
         ]
-    return Walked(kept, ways, truncated, every)
+    return WalkResult(kept, ways, truncated, every)
 
 
-def _shown(graph: Graph, hits: Iterable[Hit], counted: CountedEdges) -> Iterable[Hit]:
+def _hits_shown(graph: Graph, hits: Iterable[Hit], counted: CountedEdges) -> Iterable[Hit]:
     return (hit for hit in hits if graph.dataset_of[hit.node] not in counted.hidden) if counted.hidden else hits
 
 
-def _goes_on(graph: Graph, wave: Wave, counted: CountedEdges) -> bool:
+def _has_further_hits(graph: Graph, search: FrontierSearch, counted: CountedEdges) -> bool:
     """Tell whether a truncated walk would reach further columns of datasets that are not dropped."""
-    while wave.front:
-        if any(_shown(graph, wave.advance(None if counted.hidden else 1), counted)):
+    while search.frontier:
+        if any(_hits_shown(graph, search.advance(None if counted.hidden else 1), counted)):
             return True
     return False
 
 
-def _over_a_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
+def _reached_over_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
     """Return the nodes that were reached over an edge that masks; hits: in order of distance."""
     masks = [transformation.masked for transformation in graph.transformations]
     found: set[int] = set()
@@ -112,7 +112,7 @@ def _over_a_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
     return found
 
 
-def _over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
+def _reached_over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
     """Return the nodes that were reached over an edge of an earlier execution; hits: in order of distance."""
     found: set[int] = set()
     if counted.newest:
@@ -122,7 +122,7 @@ def _over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
     return found
 
 
-def _over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
+def _reached_over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
     """Return the nodes that were reached over an edge of a job presumed retired; hits: in order of distance."""
     found: set[int] = set()
     if counted.presumed:
@@ -132,15 +132,15 @@ def _over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
     return found
 
 
-def _take_out(nodes: set[int], begin: Callable[[], Wave]) -> None:
+def _remove_reached(nodes: set[int], begin: Callable[[], FrontierSearch]) -> None:
     """Remove the nodes that another walk reaches."""
     if nodes:
-        wave = begin()
-        while nodes and wave.front:
-            nodes.difference_update(wave.spread())
+        search = begin()
+        while nodes and search.frontier:
+            nodes.difference_update(search.spread())
 
 
-def _take_out_of_whole(nodes: set[int], reached: Collection[int], back: FollowedEdges) -> None:
+def _remove_reached_within(nodes: set[int], reached: Collection[int], back: FollowedEdges) -> None:
     """Remove the nodes that a walk over fewer edges reaches as well. This is cheaper than that walk.
 
     Such a node has an edge of `back` to a reached node that is not among `nodes`, directly or over removed nodes.

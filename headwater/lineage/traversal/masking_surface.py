@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.traversal.clear_rows import Writes, clear_rows
 from headwater.lineage.traversal.column_graph import Graph
-from headwater.lineage.traversal.exposed_until import Writes, clear_rows
-from headwater.lineage.traversal.frontier import Hit, Wave
+from headwater.lineage.traversal.frontier import FrontierSearch, Hit
 from headwater.lineage.traversal.impact import allowed_transformations
 
 Place = tuple[int, str | None]
@@ -17,7 +17,7 @@ Place = tuple[int, str | None]
 Exposure = Literal["exposed", "once_exposed", "masked", "unknown"]
 
 
-class Surfaced(NamedTuple):
+class SurfaceColumn(NamedTuple):
     """A column of the masking surface; key None stands for a dataset without known columns.
 
     hit: the edge by which it was reached, None without one.
@@ -45,7 +45,7 @@ class MaskingSurface(NamedTuple):
     expose, if these rows still exist.
     """
 
-    columns: list[Surfaced]
+    columns: list[SurfaceColumn]
     ways: dict[int, Hit]
     clear: set[int]
     until: Mapping[Place, int] = {}
@@ -72,7 +72,7 @@ def surface_with_rows(
     known = {(each.dataset, each.key) for each in now.columns}
     with_rows = counted.of_rows()
     wide = surface(graph, {*tagged, *rows}, whole, with_rows) if rows or with_rows.differs_from(counted) else now
-    found = [_of_node(graph, clear.hit, "once_exposed") for clear in rows.values()]
+    found = [_surface_column(graph, clear.hit, "once_exposed") for clear in rows.values()]
     for each in wide.columns:
         if each.exposure == "exposed" and each.hit is not None:
             until.setdefault((each.dataset, each.key), writes.seen(each.hit.edge_set)[1])
@@ -82,10 +82,10 @@ def surface_with_rows(
         for each in found
         if (each.dataset, each.key) not in known and each.dataset not in counted.hidden
     ]
-    return MaskingSurface([*_doubted(now, wide, until), *more], wide.ways | ways, now.clear, until)
+    return MaskingSurface([*_with_doubts(now, wide, until), *more], wide.ways | ways, now.clear, until)
 
 
-def _doubted(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place, int]) -> Iterator[Surfaced]:
+def _with_doubts(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place, int]) -> Iterator[SurfaceColumn]:
     """Yield the columns that newest executions reach; masked ones are unknown if earlier writes make them unknown.
 
     until: the columns with clear rows, which stay masked.
@@ -103,28 +103,28 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
     tagged: the nodes of tagged columns; whole: datasets with the tag and without known columns.
     """
     sources = counted.moved_on(counted.nesting.whole(set(tagged)), forward=True)
-    clearly = Wave(
+    clearly = FrontierSearch(
         graph,
         sources,
         counted,
         forward=True,
         allowed=allowed_transformations(graph, "value", masked=False),
-        perhaps=False,
+        follow_possible=False,
     )
-    exposed = _all(clearly)
+    exposed = _run_search(clearly)
     allowed = allowed_transformations(graph, "value", masked=True)
     if clearly.unsettled or allowed != allowed_transformations(graph, "value", masked=False):
-        over_masks = Wave(graph, sources, counted, forward=True, allowed=allowed)
-        direct = _all(over_masks)
+        over_masks = FrontierSearch(graph, sources, counted, forward=True, allowed=allowed)
+        direct = _run_search(over_masks)
     else:
         over_masks, direct = clearly, exposed  # no edge masks, so a second walk would find the same
-    unknown = _Unknown(graph, counted, {*exposed, *sources}, frozenset(whole))
+    unknown = _UnknownColumns(graph, counted, {*exposed, *sources}, frozenset(whole))
     unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
     found = unknown.spread(direct, {*exposed, *sources}, unsettled)
-    columns = [_of_node(graph, hit, "exposed") for hit in clearly.chosen(exposed.values())]
+    columns = [_surface_column(graph, hit, "exposed") for hit in clearly.chosen(exposed.values())]
     columns += found.values()
     columns += (
-        _of_node(graph, hit, "masked")
+        _surface_column(graph, hit, "masked")
         for hit in over_masks.chosen([hit for node, hit in direct.items() if node not in exposed])
         if graph.columns[hit.node] not in found
     )
@@ -132,19 +132,19 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
     return MaskingSurface(shown, direct | exposed, {*exposed, *sources})
 
 
-def _all(wave: Wave) -> dict[int, Hit]:
+def _run_search(search: FrontierSearch) -> dict[int, Hit]:
     found: dict[int, Hit] = {}
-    while wave.front:
-        found.update((hit.node, hit) for hit in wave.advance())
+    while search.frontier:
+        found.update((hit.node, hit) for hit in search.advance())
     return found
 
 
-def _of_node(graph: Graph, hit: Hit, exposure: Exposure) -> Surfaced:
+def _surface_column(graph: Graph, hit: Hit, exposure: Exposure) -> SurfaceColumn:
     dataset, key = graph.columns[hit.node]
-    return Surfaced(dataset, key, exposure, hit, None)
+    return SurfaceColumn(dataset, key, exposure, hit, None)
 
 
-class _Unknown:
+class _UnknownColumns:
     """Finds the unknown columns (rule 8.2) and follows them.
 
     known: exposed and tagged nodes, which do not become unknown; whole: tagged datasets without known columns.
@@ -154,15 +154,15 @@ class _Unknown:
         self._graph = graph
         self._counted = counted
         self._known = known
-        self._whole = whole
-        self._found: dict[Place, Surfaced] = {}
-        self._behind_of: set[int] = set()
-        self._onward_from: dict[int, set[int]] = {}
-        self._done: set[Place] = set()
+        self._whole_datasets = whole
+        self._found: dict[Place, SurfaceColumn] = {}
+        self._handled_datasets: set[int] = set()
+        self._nodes_to_follow: dict[int, set[int]] = {}
+        self._followed: set[Place] = set()
 
     def spread(
         self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit]
-    ) -> dict[Place, Surfaced]:
+    ) -> dict[Place, SurfaceColumn]:
         """Return the unknown columns.
 
         reached: nodes that DIRECT edges reach, over masks or not.
@@ -171,17 +171,17 @@ class _Unknown:
         """
         dataset_of = self._graph.dataset_of
         for hit in unsettled:
-            self._reach(hit)
+            self._add_hit(hit)
         for dataset in {dataset_of[node] for node in reached}:
             self._add(dataset, self._unmentioned(dataset), None)
-        for dataset in {*self._whole, *(dataset_of[node] for node in clear)}:
-            self._behind(dataset)
-        if self._whole or reached or clear:
-            self._take_unfollowed()
-        while len(self._done) < len(self._found):
-            for column in [column for column in self._found if column not in self._done]:
-                self._done.add(column)
-                self._onward(*column)
+        for dataset in {*self._whole_datasets, *(dataset_of[node] for node in clear)}:
+            self._add_written_from(dataset)
+        if self._whole_datasets or reached or clear:
+            self._add_unfollowed()
+        while len(self._followed) < len(self._found):
+            for column in [column for column in self._found if column not in self._followed]:
+                self._followed.add(column)
+                self._follow_column(*column)
         return self._found
 
     def _unmentioned(self, dataset: int) -> tuple[str, ...]:
@@ -212,15 +212,15 @@ class _Unknown:
             if key not in named and key not in around and named.isdisjoint(above(dataset, key))
         )
 
-    def _behind(self, dataset: int) -> None:
+    def _add_written_from(self, dataset: int) -> None:
         """Add the columns that runs may have written from any column of a dataset (rule 8.2 a to d and f)."""
-        if dataset in self._behind_of:
+        if dataset in self._handled_datasets:
             return
-        self._behind_of.add(dataset)
+        self._handled_datasets.add(dataset)
         graph = self._graph
         for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
-            self._behind(onward)
-        for number in graph.veiled.intersection(graph.readers(dataset)):
+            self._add_written_from(onward)
+        for number in graph.possibly_open.intersection(graph.readers(dataset)):
             _, lineage = graph.sets[number]
             output = graph.dataset(lineage.output) if lineage.output is not None else None
             if output is None or not self._counted.says(number):
@@ -238,7 +238,7 @@ class _Unknown:
             if written is not None and graph.may_have_written(number, dataset):
                 self._add_attempted(graph.dataset(written) or 0, number)
 
-    def _take_unfollowed(self) -> None:
+    def _add_unfollowed(self) -> None:
         """Add the columns that a job feeds if no event reports a dataset that the job reads (rule 8.2 g)."""
         graph = self._graph
         for number in sorted(graph.unfollowed):
@@ -254,13 +254,13 @@ class _Unknown:
                 self._add_all(output, number)
                 continue
             self._add(output, self._unmentioned(output), number)
-            if graph.may_be_of_anything(number):
+            if graph.may_write_anything(number):
                 self._add_unaccounted(output, lineage, number)
 
     def _add_all(self, output: int, number: int) -> None:
         """Add all columns of an output that is opaquely written, or None if no column is known."""
         self._add(output, self._columns(output) or (None,), number)
-        self._go_on_from(output, self._graph.nodes_of(output))
+        self._follow_also(output, self._graph.nodes_of(output))
 
     def _add_attempted(self, output: int, number: int) -> None:
         """Add all columns of the output of a run that did not complete, and those that its lineage names."""
@@ -301,22 +301,22 @@ class _Unknown:
         self._add(output, (None,), number)
         named = {*lineage.bare, *(edge.target for edge in lineage.edges if edge.target is not None)}
         keys = self._graph.keys
-        self._go_on_from(output, [n for n in self._graph.nodes_of(output) if not is_related(keys[n], named)])
+        self._follow_also(output, [n for n in self._graph.nodes_of(output) if not is_related(keys[n], named)])
 
-    def _go_on_from(self, dataset: int, nodes: Collection[int]) -> None:
+    def _follow_also(self, dataset: int, nodes: Collection[int]) -> None:
         """Follow the edges from these nodes, too, when the walk continues from a dataset without known columns."""
-        known = self._onward_from.setdefault(dataset, set())
+        known = self._nodes_to_follow.setdefault(dataset, set())
         if not known.issuperset(nodes):
             known.update(nodes)
-            self._done.discard((dataset, None))
+            self._followed.discard((dataset, None))
 
     def _add(self, dataset: int, keys: Iterable[str | None], number: int | None) -> None:
         for key in keys:
-            if key is None and dataset in self._whole:
+            if key is None and dataset in self._whole_datasets:
                 continue
             node = None if key is None else self._graph.node(dataset, key)
             if node not in self._known and (dataset, key) not in self._found:
-                self._found[dataset, key] = Surfaced(dataset, key, "unknown", None, number)
+                self._found[dataset, key] = SurfaceColumn(dataset, key, "unknown", None, number)
                 self._add_moved(dataset, key, number)
 
     def _add_moved(self, dataset: int, key: str | None, number: int | None) -> None:
@@ -325,22 +325,22 @@ class _Unknown:
         for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
             if key is None:
                 self._add(onward, self._columns(onward) or (None,), number)
-                self._go_on_from(onward, self._graph.nodes_of(onward))
+                self._follow_also(onward, self._graph.nodes_of(onward))
             else:
-                same = nesting.moved(self._graph.node_for(dataset, key), onward)
+                same = nesting.moved(self._graph.get_or_add_node(dataset, key), onward)
                 self._add(onward, [self._graph.keys[each.node] for each in same], number)
 
-    def _reach(self, hit: Hit) -> None:
+    def _add_hit(self, hit: Hit) -> None:
         place = self._graph.columns[hit.node]
         if hit.node not in self._known and place not in self._found:
-            self._found[place] = Surfaced(*place, "unknown", hit, None)
+            self._found[place] = SurfaceColumn(*place, "unknown", hit, None)
 
-    def _onward(self, dataset: int, key: str | None) -> None:
-        self._behind(dataset)
+    def _follow_column(self, dataset: int, key: str | None) -> None:
+        self._add_written_from(dataset)
         self._add(dataset, self._unmentioned(dataset), None)
         graph = self._graph
-        starts = list(self._onward_from.get(dataset, ())) if key is None else [graph.node_for(dataset, key)]
-        wave = Wave(
+        starts = list(self._nodes_to_follow.get(dataset, ())) if key is None else [graph.get_or_add_node(dataset, key)]
+        search = FrontierSearch(
             graph,
             starts,
             self._counted,
@@ -348,5 +348,5 @@ class _Unknown:
             allowed=allowed_transformations(graph, "value", masked=False),
             returns=True,  # one of the columns that None stands for may lead to another
         )
-        for hit in wave.advance():
-            self._reach(hit)
+        for hit in search.advance():
+            self._add_hit(hit)

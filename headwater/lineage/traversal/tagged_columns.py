@@ -3,16 +3,16 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.snapshots.counted_edges import CountedEdges
+from headwater.lineage.traversal.clear_rows import Writes
 from headwater.lineage.traversal.column_graph import Graph
-from headwater.lineage.traversal.exposed_until import Writes
 from headwater.lineage.traversal.frontier import Hit
-from headwater.lineage.traversal.masking_surface import Surfaced
+from headwater.lineage.traversal.masking_surface import SurfaceColumn
 
 
-class _Step(NamedTuple):
+class _DirectEdge(NamedTuple):
     """A DIRECT edge that counts into a column, a struct around it, or a column that is nested in it."""
 
     source: int
@@ -29,7 +29,7 @@ def tagged_columns(
     *,
     base_us: Callable[[Name], int | None],
     seen: Callable[[int], tuple[int, int]],
-) -> list[Surfaced]:
+) -> list[SurfaceColumn]:
     """Return the state of each tagged column in the newest generation of its dataset.
 
     nodes: tagged columns, also of older generations.
@@ -38,14 +38,18 @@ def tagged_columns(
     seen: returns when runs first and last reported an edge set, in microseconds.
     """
     shown = [node for node in counted.nesting.whole(set(nodes)) if _is_listed(graph, counted, node, base_us)]
-    found = [_state(graph, counted, node, seen) for node in shown]
+    found = [_tagged_state(graph, counted, node, seen) for node in shown]
     found += (
-        Surfaced(each, None, "exposed", None, None, tagged=True) for each in whole if _is_newest(graph, counted, each)
+        SurfaceColumn(each, None, "exposed", None, None, tagged=True)
+        for each in whole
+        if _is_newest_generation(graph, counted, each)
     )
     return found
 
 
-def tagged_until(graph: Graph, columns: Collection[Surfaced], writes: Writes) -> Mapping[tuple[int, str | None], int]:
+def tagged_until(
+    graph: Graph, columns: Collection[SurfaceColumn], writes: Writes
+) -> Mapping[tuple[int, str | None], int]:
     """Return when clear values were last written into masked tagged columns, if these rows still exist.
 
     The result maps (dataset, column key) to microseconds.
@@ -53,13 +57,13 @@ def tagged_until(graph: Graph, columns: Collection[Surfaced], writes: Writes) ->
     found: dict[tuple[int, str | None], int] = {}
     for each in columns:
         if each.tagged and each.exposure == "masked" and each.key is not None:
-            until_us = _clear_until(graph, each.dataset, each.key, writes)
+            until_us = _last_clear_write_us(graph, each.dataset, each.key, writes)
             if until_us is not None:
                 found[each.dataset, each.key] = until_us
     return found
 
 
-def _is_newest(graph: Graph, counted: CountedEdges, dataset: int) -> bool:
+def _is_newest_generation(graph: Graph, counted: CountedEdges, dataset: int) -> bool:
     return dataset not in counted.hidden and counted.lifetimes.newest(graph.names[dataset].plain) == dataset
 
 
@@ -69,7 +73,7 @@ def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable
     Without a base list, every tagged column is listed. Columns of older and dropped generations are not listed.
     """
     dataset, key = graph.columns[node]
-    if not _is_newest(graph, counted, dataset):
+    if not _is_newest_generation(graph, counted, dataset):
         return False
     by_key = counted.nesting.columns_of(dataset).by_key
     if not by_key or key in by_key:
@@ -80,39 +84,41 @@ def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable
     return base_us(graph.names[dataset]) is None
 
 
-def _state(graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int], tuple[int, int]]) -> Surfaced:
+def _tagged_state(
+    graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int], tuple[int, int]]
+) -> SurfaceColumn:
     dataset, key = graph.columns[node]
     around = [node, *(parent for parent, _ in counted.nesting.lies_in(node))]
-    steps = [step for target in around for step in _steps(graph, counted, target)]
-    parts = [step for part in counted.nesting.within(node).values() for step in _steps(graph, counted, part)]
+    steps = [step for target in around for step in _direct_edges(graph, counted, target)]
+    parts = [step for part in counted.nesting.within(node).values() for step in _direct_edges(graph, counted, part)]
     changes = [step for step in (*steps, *parts) if step.source != step.target]
     clear = [step for step in changes if not graph.transformations[step.transformation].masked]
     if clear:
-        return Surfaced(dataset, key, "exposed", _hit(graph, node, clear, masked=False), None, tagged=True)
+        return SurfaceColumn(dataset, key, "exposed", _first_hit(graph, node, clear, masked=False), None, tagged=True)
     named = {step.edge_set for step in steps}
     made = {step.edge_set for step in changes}
-    first_us = min((seen(number)[0] for number in _makers(graph, counted, node)), default=EVER_US)
+    first_us = min((seen(number)[0] for number in _filling_edge_sets(graph, counted, node)), default=MAX_TIME_US)
     silent = [
         number
-        for number in _writers(graph, counted, dataset)
+        for number in _writing_edge_sets(graph, counted, dataset)
         if number not in named or (number not in made and _last_us(graph, number, seen) <= first_us)
     ]
     if silent:
         number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt or ""))
-        return Surfaced(dataset, key, "exposed", None, number, tagged=True)
+        return SurfaceColumn(dataset, key, "exposed", None, number, tagged=True)
     masks = [step for step in steps if step.source != step.target]
     if masks:
-        return Surfaced(dataset, key, "masked", _hit(graph, node, masks, masked=True), None, tagged=True)
-    return Surfaced(dataset, key, "exposed", None, None, tagged=True)
+        return SurfaceColumn(dataset, key, "masked", _first_hit(graph, node, masks, masked=True), None, tagged=True)
+    return SurfaceColumn(dataset, key, "exposed", None, None, tagged=True)
 
 
-def _steps(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_Step]:
+def _direct_edges(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_DirectEdge]:
     for source, transformation, number in graph.into.edges(target):
         if counted.live[number] and graph.transformations[transformation].direct:
-            yield _Step(source, target, transformation, number)
+            yield _DirectEdge(source, target, transformation, number)
 
 
-def _makers(graph: Graph, counted: CountedEdges, node: int) -> Iterator[int]:
+def _filling_edge_sets(graph: Graph, counted: CountedEdges, node: int) -> Iterator[int]:
     """Yield the edge sets of observed runs, at any time, with a DIRECT edge into a column from another one.
 
     Edges into structs around the column and into columns nested in it count, too.
@@ -128,11 +134,11 @@ def _makers(graph: Graph, counted: CountedEdges, node: int) -> Iterator[int]:
 
 
 def _last_us(graph: Graph, number: int, seen: Callable[[int], tuple[int, int]]) -> int:
-    """Return when runs last reported an edge set, EVER_US for a declared one."""
-    return seen(number)[1] if graph.sets[number][0].layer == "observed" else EVER_US
+    """Return when runs last reported an edge set, MAX_TIME_US for a declared one."""
+    return seen(number)[1] if graph.sets[number][0].layer == "observed" else MAX_TIME_US
 
 
-def _writers(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:
+def _writing_edge_sets(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:
     """Yield the edge sets of current and newest executions that write a dataset, and of attempts.
 
     A DatasetEvent is not a writer.
@@ -140,13 +146,13 @@ def _writers(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]
     for number in graph.fed_by.get(dataset, ()):
         if counted.says(number) and graph.sets[number][0].has_job:
             yield number
-    yield from counted.attempted.intersection(graph.attempts_at.get(dataset, ()))
+    yield from counted.attempted.intersection(graph.attempts_by_output.get(dataset, ()))
 
 
-def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> Hit:
+def _first_hit(graph: Graph, node: int, steps: Collection[_DirectEdge], *, masked: bool) -> Hit:
     """Return the first of the steps by name, so that the order of events makes no difference."""
 
-    def rank(step: _Step) -> tuple[Name, str, Name, str]:
+    def rank(step: _DirectEdge) -> tuple[Name, str, Name, str]:
         dataset, key = graph.columns[step.source]
         job = graph.sets[step.edge_set][0].job
         return graph.names[dataset], key or "", job, repr(graph.transformations[step.transformation])
@@ -155,7 +161,7 @@ def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> 
     return Hit(node, 0, masked, first.source, first.transformation, first.edge_set)
 
 
-def _clear_until(graph: Graph, dataset: int, key: str, writes: Writes) -> int | None:
+def _last_clear_write_us(graph: Graph, dataset: int, key: str, writes: Writes) -> int | None:
     """Return when a run last wrote clear values into a column, None if there are none or their rows are gone."""
     name = graph.names[dataset]
     times = (
@@ -172,7 +178,7 @@ def _clear_until(graph: Graph, dataset: int, key: str, writes: Writes) -> int | 
         )
     )
     newest = max(times, default=None)
-    return None if newest is None or writes.rows_until(name, newest) != EVER_US else newest
+    return None if newest is None or writes.rows_until(name, newest) != MAX_TIME_US else newest
 
 
 def _overlap(one: str, other: str) -> bool:

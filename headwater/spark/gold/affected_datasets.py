@@ -54,7 +54,7 @@ class VerdictScope(NamedTuple):
 
 @dataclass(frozen=True)
 class AffectedDatasets:
-    """Finds the datasets that a batch affects. representatives: as `Naming.representatives` returns them.
+    """Finds the datasets that a batch affects. representatives: as `NameResolver.representatives` returns them.
 
     Every step is a join of distributed frames. The driver holds the names that symlinks and renames relate, as it does
     for the whole pass, and one row for each job that lineage names.

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.snapshots.window_periods import WindowPeriods
@@ -30,12 +30,12 @@ _IGNORED_COLUMNS = ("observed_since", "valid_from", "valid_to")
 class DatasetVerdicts:
     """Computes the verdicts bucket by bucket, so that a worker holds the candidates of one bucket at a time.
 
-    representatives: as `Naming.representatives` returns them.
+    representatives: as `NameResolver.representatives` returns them.
     newest_us, partitioned_names, removed_before_us: as in `LayerPosition`.
     """
 
     rules: UserRules
-    naming: Naming
+    naming: NameResolver
     representatives: Mapping[Name, Name]
     newest_us: int | None
     partitioned_names: frozenset[Name] = frozenset()
@@ -53,7 +53,7 @@ class DatasetVerdicts:
         targets = set[Name]()
         now = SnapshotOfRows(self.rules, self.naming, _take_targets(rows, targets), self.partitioned_names)
         now.newest_us, now.removed_before_us = self.newest_us, self.removed_before_us
-        periods = WindowPeriods(now, now.usual_window().length_us)
+        periods = WindowPeriods(now, now.default_window().length_us)
         for dataset in sorted(now.own_names(attempted=True)):
             if self.representatives.get(dataset, dataset) in targets and not self.naming.moved.former(dataset):
                 yield from verdict_rows(now, self.rules, periods, dataset)

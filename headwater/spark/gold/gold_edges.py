@@ -7,8 +7,8 @@ from functools import partial
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.names.dataset_generations import Generations
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Generations
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.spark.delta.ranges import key_prefix, ranges
@@ -199,7 +199,7 @@ def generation_ends(generations: Generations) -> dict[Name, int]:
             found[before] = time_us
             before = location._replace(generation=next_generations[time_us])
         found.pop(before, None)
-        if not generations.stands(before):
+        if not generations.exists(before):
             found[before] = max(next_generations)
     return found
 

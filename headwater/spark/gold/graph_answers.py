@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.traversal.masking_surface import Surfaced
+from headwater.lineage.traversal.masking_surface import SurfaceColumn
 from headwater.questions.surface import FoundSurface, all_tags, find_surface
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
@@ -21,7 +21,7 @@ class Surfaces:
     """Computes the surfaces of all tags. newest_us, partitioned_names, removed_before_us: as in `LayerPosition`."""
 
     rules: UserRules
-    naming: Naming
+    naming: NameResolver
     newest_us: int | None
     partitioned_names: frozenset[Name] = frozenset()
     removed_before_us: int | None = None
@@ -31,7 +31,7 @@ class Surfaces:
         now = SnapshotOfRows(self.rules, self.naming, rows, self.partitioned_names)
         now.newest_us = self.newest_us
         now.removed_before_us = self.removed_before_us
-        counted = now.counted_since(now.usual_window())
+        counted = now.counted_with_earlier(now.default_window())
         tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
         for tag in sorted(tags):
             found = find_surface(now, self.rules, counted, tag=tag, source=None)
@@ -50,7 +50,7 @@ def surfaced_rows(now: SnapshotOfRows, found: FoundSurface) -> Iterator[Row]:
         yield (*column, each.exposure, each.tagged, *_via(now, each), found.exposed_until(each), each.earlier)
 
 
-def _via(now: SnapshotOfRows, each: Surfaced) -> Row:
+def _via(now: SnapshotOfRows, each: SurfaceColumn) -> Row:
     hit = each.hit
     if hit is not None:
         parent = now.graph.columns[hit.parent]

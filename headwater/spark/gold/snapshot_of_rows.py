@@ -13,12 +13,12 @@ from headwater.lineage.edges.edge_sets import Candidates, Reported
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.snapshots.candidate_snapshot import SnapshotOfCandidates, counted_rewrites
+from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, counted_rewrites
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns
@@ -39,11 +39,15 @@ class _CandidateCells(CandidateRow):
     base_us: int | None
 
 
-class SnapshotOfRows(SnapshotOfCandidates):
+class SnapshotOfRows(CandidateSnapshot):
     """The current graph, with the columns and tags of its datasets. Jobs have their canonical names."""
 
     def __init__(
-        self, rules: UserRules, naming: Naming, rows: Iterable[Row] = (), partitioned_names: Set[Name] = frozenset()
+        self,
+        rules: UserRules,
+        naming: NameResolver,
+        rows: Iterable[Row] = (),
+        partitioned_names: Set[Name] = frozenset(),
     ):
         """Take rows like `add_rows`. partitioned_names: names of datasets that are known to have partitions."""
         super().__init__(naming, partial(remasked, rules), rules)

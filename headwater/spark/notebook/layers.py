@@ -10,9 +10,9 @@ from headwater.common.errors import WrongSetting
 from headwater.lineage.edges.current_candidates import ATTEMPTED
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.snapshots.snapshot import names_shown
+from headwater.lineage.snapshots.snapshot import shown_names
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.gold.snapshot_rows import sorted_rows
@@ -65,7 +65,7 @@ class Layers:
         return self.silver(POSITIONS)
 
     @cached_property
-    def naming(self) -> Naming:
+    def naming(self) -> NameResolver:
         """The meanings of names, from the bindings in silver."""
         return BatchNaming(self.silver(BINDINGS).collect()).naming
 
@@ -116,7 +116,7 @@ class Layers:
         known = described.select(*OUTPUT, F.expr("coalesce(generation, '')")).collect()
         feeds = self._feeds(self.candidates.where(F.col("layer") != ATTEMPTED))
         edges = feeds.select(*READ).union(feeds.select(*OUTPUT)).distinct().collect()
-        shown = names_shown({Name(*row) for row in known}, self.naming)
+        shown = shown_names({Name(*row) for row in known}, self.naming)
         return frozenset(shown.union(Name(*row) for row in edges if row[0] is not None))
 
     def shown_columns(self, datasets: Iterable[Name]) -> Mapping[Name, Columns]:

@@ -112,7 +112,7 @@ class Questions:
     def _surface_of(self, source: Subject, limit: int) -> pd.DataFrame:
         around = SnapshotAround(self._layers, self._rules)
         around.fetch(source, forward=True, bounds=Bounds(_FARTHEST, limit), writers=True)
-        found = find_surface(around, self._rules, around.counted_since(Window()), tag="", source=source)
+        found = find_surface(around, self._rules, around.counted_with_earlier(Window()), tag="", source=source)
         rows = pd.DataFrame(surfaced_rows(around, found), columns=SURFACED, dtype=object)
         rows["exposed_until"] = pd.Series(
             [None if at is None else _moment(at) for at in rows["exposed_until"]], dtype=object
@@ -200,7 +200,7 @@ class Questions:
         around = SnapshotAround(self._layers, self._rules)
         around.fetch(walk.asked, forward=forward, bounds=walk.bounds)
         found = reach(
-            around, self._rules.names, counted=around.counted_since(Window()), forward=forward, **walk._asdict()
+            around, self._rules.names, counted=around.counted_with_earlier(Window()), forward=forward, **walk._asdict()
         )
         return Reached(
             astuple(found.column),

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.events.stored_cells import SENT, sent_of, shape_of
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.names_in_time import bindings_of
+from headwater.lineage.names.name_resolution import symlink_bindings
 from headwater.lineage.runs.commit_proofs import proofs_in
 from headwater.lineage.runs.event_order import order_text
 from headwater.lineage.runs.event_reading import facts_reader
@@ -149,7 +149,7 @@ class _SharedCells:
 
     def __init__(self, fact: RunFacts):
         self._contents = refs_of(fact)
-        self._links = [each for use in (*fact.inputs, *fact.outputs) for each in bindings_of(use)]
+        self._links = [each for use in (*fact.inputs, *fact.outputs) for each in symlink_bindings(use)]
         self._changes = reports_change(fact), text_of(sorted(outputs_of([fact])))
         partitioned_names = sorted(names_of_parts([fact]))
         self._partitioned_names = text_of(partitioned_names) if partitioned_names else None

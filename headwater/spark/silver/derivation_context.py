@@ -10,7 +10,7 @@ from headwater.lineage.edges.joined_lists import joined_hash
 from headwater.lineage.edges.schema_columns import Path, column_key
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema, lists_at, seen_schemas
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.tags import tagged, tags_facets
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.run_facts import names_of_parts
@@ -37,7 +37,7 @@ class DerivationContext:
     rules: the user rules, which may declare how jobs write.
     """
 
-    naming: Naming
+    naming: NameResolver
     ambiguous_columns: Mapping[Name, frozenset[str]] = field(default_factory=dict)
     newest: Mapping[Name, KnownLists] = field(default_factory=dict)
     histories: Mapping[Name, Sequence[SeenSchema]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class NewestMentions:
     event mentions a part of the dataset.
     """
 
-    naming: Naming
+    naming: NameResolver
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Convert facts as JSON to rows of `LATEST`, one for each name, dataset, facet and producer.
@@ -117,7 +117,7 @@ class NewestMentions:
 class SchemaHistory:
     """Finds every mention of the schemas of some datasets."""
 
-    naming: Naming
+    naming: NameResolver
     datasets: frozenset[Name]
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.schema_history import SeenSchema
-from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Span
 from headwater.spark.delta.arrow_rows import map_rows
 from headwater.spark.delta.ranges import key_prefix
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts

@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.complete_lists import ADDED
-from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.generations import Span
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.event_order import NEWNESS
 from headwater.spark.delta.arrow_rows import map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
@@ -40,7 +40,7 @@ _VALUE_COLUMNS = [name for name in LATEST.columns if name not in FACET_KEY]
 class NewestFacets:
     """Rows of `LATEST`, before the batch and with its changes."""
 
-    def __init__(self, folder: TableFolder, stored: DataFrame, naming: Naming):
+    def __init__(self, folder: TableFolder, stored: DataFrame, naming: NameResolver):
         """naming: the current meaning of names; stored: the rows before the batch."""
         self._folder = folder
         self._before = self._now = stored.select(*LATEST.columns)

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SqlRow
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.generations import Change, Span
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.changed_runs import affected_runs
 from headwater.spark.delta.ranges import key_prefix
@@ -112,7 +112,7 @@ class SilverBatch:
         self._facets: NewestFacets
 
     @property
-    def naming(self) -> Naming:
+    def naming(self) -> NameResolver:
         """The meaning of names, with the changes of the batch so far."""
         return self._names.naming
 

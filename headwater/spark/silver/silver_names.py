@@ -9,10 +9,9 @@ from typing import Any
 from pyspark.sql import Row as SqlRow
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.moved_names import LocationAt
-from headwater.lineage.names.names_in_time import Naming, links_of
+from headwater.lineage.names.generations import Change, Span
+from headwater.lineage.names.name_resolution import NameResolver, TimedLocation, event_bindings
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.spark.silver.dataset_changes import BINDING, CHANGES, DROP, KEYS, NAME_CHANGES, WRITE, name_changes
 from headwater.spark.silver.stored_runs import StoredRuns
@@ -36,15 +35,15 @@ class BatchNaming:
         self._known = _by_alias(row for row in rows if row[0] == BINDING)
         self._before = _by_run(row for row in rows if row[0] != BINDING)
         self._after = dict(self._before)
-        self._links: Sequence[tuple[Name, LocationAt]] = ()
-        self.naming = Naming()
+        self._links: Sequence[tuple[Name, TimedLocation]] = ()
+        self.naming = NameResolver()
         self.naming.bind((alias, at_us) for alias, locations in self._known.items() for at_us in locations)
         for run_key, changes in _changes(self._before):
             self.naming.set_changes(run_key, changes)
         for run_key, writes in _writes(self._before):
             self.naming.set_writes(run_key, writes)
 
-    def links(self, stored: StoredRuns) -> Sequence[tuple[Name, LocationAt]]:
+    def links(self, stored: StoredRuns) -> Sequence[tuple[Name, TimedLocation]]:
         """Return the symlinks that `naming` has to learn, as (name, (time, location)).
 
         If a name has one location, its earliest time in the batch is enough. If it has several, every time is needed,
@@ -65,7 +64,7 @@ class BatchNaming:
         if newly_ambiguous:
             rows = stored.facts_of(stored.users(map(Span, newly_ambiguous))).select("parts").collect()
             facts = (fact for row in rows for fact in read_facts(row.parts))
-            fresh |= {link for fact in facts for link in links_of(fact) if link[0] in newly_ambiguous}
+            fresh |= {link for fact in facts for link in event_bindings(fact) if link[0] in newly_ambiguous}
         self._links = sorted(fresh)
         return self._links
 
@@ -110,18 +109,18 @@ class BatchNaming:
         """Return whether to store a row. Rows about writes matter only for names with a drop or rename."""
         name = Name(row[1], row[2])
         if row[0] == WRITE:
-            return self.naming.generations.touches(self.naming.bound(name, row[5]))
+            return self.naming.generations.has_changes(self.naming.bound(name, row[5]))
         return row[0] in CHANGES or row[7] is not None or self._is_touched(name)
 
     def _is_touched(self, name: Name) -> bool:
         """Return whether a run dropped or renamed a dataset under this name or at one of its locations."""
         locations = (location for _, location in self.naming.bindings.get(name, ()))
-        return any(map(self.naming.generations.touches, (name, *locations)))
+        return any(map(self.naming.generations.has_changes, (name, *locations)))
 
 
 def new_links(
-    found: Mapping[Name, Sequence[LocationAt]], ambiguous: Set[Name], known: Mapping[Name, Sequence[LocationAt]]
-) -> set[tuple[Name, LocationAt]]:
+    found: Mapping[Name, Sequence[TimedLocation]], ambiguous: Set[Name], known: Mapping[Name, Sequence[TimedLocation]]
+) -> set[tuple[Name, TimedLocation]]:
     """Return the links of names that are new and have one location; ambiguous: the names with several locations.
 
     It compares sets of names, because an event may have thousands of links that are all known.
@@ -145,8 +144,8 @@ def _writes(by_run: ByRun) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         yield run_key, [(row[5], Name(row[1], row[2])) for row in rows if row[0] == WRITE]
 
 
-def _by_alias(rows: Iterable[Row]) -> dict[Name, list[LocationAt]]:
-    found: dict[Name, list[LocationAt]] = {}
+def _by_alias(rows: Iterable[Row]) -> dict[Name, list[TimedLocation]]:
+    found: dict[Name, list[TimedLocation]] = {}
     for row in rows:
         found.setdefault(Name(row[1], row[2]), []).append((row[5], Name(row[3], row[4])))
     return found

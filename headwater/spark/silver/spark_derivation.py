@@ -11,9 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Speaker, bindings_of
+from headwater.lineage.names.generations import MAX_TIME_US
+from headwater.lineage.names.name_resolution import MentionSource, symlink_bindings
 from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.commit_proofs import CommitProofs
@@ -181,7 +181,7 @@ class _Task:
         for fact in facts:
             for role, name, lifecycle in _used(fact, self._in_facet):
                 found[role, name] = self._resolve(who, role, name, fact.time_us, lifecycle)
-        times = (run.started_us, run.last_us) if run.kind == "RUN" else (-EVER_US, EVER_US)
+        times = (run.started_us, run.last_us) if run.kind == "RUN" else (-MAX_TIME_US, MAX_TIME_US)
         for (role, name), dataset in found.items():
             yield dict(zip(_USE.fields, (role, *name.parts, *dataset, *times), strict=True))
 
@@ -195,7 +195,7 @@ class _Task:
             found = self._names.keep(content_hash, names, len(names))
         return found
 
-    def _resolve(self, who: Speaker, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
+    def _resolve(self, who: MentionSource, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
         naming = self._context.naming
         if role in ("input", "source"):
             return naming.input(who, name, time_us)
@@ -232,7 +232,7 @@ def _used(
             yield role, use.name, use.lifecycle
             if use.previous:
                 yield "previous", use.previous, None
-            for alias, _ in bindings_of(use):
+            for alias, _ in symlink_bindings(use):
                 yield "symlink", alias, None
     for content_hash in lineage_of(fact):
         for role, name in in_facet(content_hash):

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Span
 from headwater.spark.delta.ranges import key_prefix, ranges
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint_with_aggregates, texts
 from headwater.spark.silver.content_texts import contents_of, refs_in

@@ -11,17 +11,17 @@ from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.tags import has_tag
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.snapshots.fact_snapshot import SnapshotOfFacts
+from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.snapshot import Window
+from headwater.lineage.traversal.clear_rows import Writes
 from headwater.lineage.traversal.column_verdicts import ColumnVerdict
-from headwater.lineage.traversal.exposed_until import Writes
 from headwater.lineage.traversal.frontier import Hit
 from headwater.lineage.traversal.impact import Mode, walk
 from headwater.lineage.traversal.masking_surface import MaskingSurface, surface_with_rows
@@ -69,10 +69,10 @@ class LineageWorld:
             if (as_of_us is None or fact.time_us <= as_of_us)
             and (known_at_us is None or fact.received_us <= known_at_us)
         ]
-        self.scene = SnapshotOfFacts(self.parts, contents, rules=rules)
+        self.scene = FactSnapshot(self.parts, contents, rules=rules)
         self.graph, self.counted = self.scene.graph, self.scene.counted()
         if window_us is not None:
-            self.counted = self.scene.counted_since(Window(window_us, as_of_us))
+            self.counted = self.scene.counted_with_earlier(Window(window_us, as_of_us))
 
     # Answers with full names, comparable with those of the reference
 
@@ -201,7 +201,7 @@ class LineageWorld:
 
     @property
     def dropped(self) -> set[str]:
-        return {short(name) for name in self.scene.naming.generations.touched() if not self.scene.stands(name)}
+        return {short(name) for name in self.scene.naming.generations.touched() if not self.scene.exists(name)}
 
     @property
     def rows_confirmed(self) -> dict[str, bool]:
@@ -299,7 +299,7 @@ class LineageWorld:
                 yield job_output, lineage, lineage.output
 
     def _node_in(self, number: int, column: str) -> int:
-        return self.graph.node_for(number, self.scene.columns(self.graph.names[number]).key(column))
+        return self.graph.get_or_add_node(number, self.scene.columns(self.graph.names[number]).key(column))
 
     def _column(self, node: int) -> Column:
         dataset, key = self.graph.columns[node]
@@ -332,7 +332,7 @@ def as_recorded(events: Iterable[Json]) -> list[Delivered]:
 def in_batches(batches: Iterable[list[RunFacts]], contents: Contents) -> tuple[Derivation, MemoryStore]:
     """Derive batch by batch, as the index does."""
     store = MemoryStore()
-    derivation = Derivation(store, contents, Naming())
+    derivation = Derivation(store, contents, NameResolver())
     for batch in batches:
         derivation.add(batch)
     return derivation, store

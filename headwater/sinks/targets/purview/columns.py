@@ -8,7 +8,7 @@ from pydantic import Field
 
 from headwater.events.event import Content
 from headwater.events.rows import Row, content_rows
-from headwater.lineage.names.name_patterns import Template, read_template
+from headwater.lineage.names.patterns import Template, read_template
 from headwater.sinks.interface.options import ConfigModel
 from headwater.sinks.targets.purview.atlas import (
     COLUMN,

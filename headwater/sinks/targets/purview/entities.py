@@ -17,8 +17,8 @@ from headwater.events.times import iso
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_operations import count_parts
-from headwater.lineage.names.names_in_time import Naming, links_of
+from headwater.lineage.names.name_resolution import NameResolver, event_bindings
+from headwater.lineage.names.operations import count_parts
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.job_identity import job_key, run_id_of
 from headwater.lineage.runs.merged_run import Run, fold
@@ -49,12 +49,12 @@ class EntityBuilder:
 
     def of_state(self, fact: RunFacts) -> list[Entity]:
         """Return the job of an event with the event's state."""
-        return [_job(fold([fact], Naming()))]
+        return [_job(fold([fact], NameResolver()))]
 
     def of_run(self, facts: Sequence[RunFacts]) -> list[Entity]:
         """Return the entities of one run, or one declaration: datasets before the processes that refer to them."""
-        naming = Naming()
-        naming.bind(link for fact in facts for link in links_of(fact))
+        naming = NameResolver()
+        naming.bind(link for fact in facts for link in event_bindings(fact))
         run = fold(facts, naming)
         rules = EdgeRules(self._contents, naming, lambda _, column: column, lambda _, __: None)
         mentions = (*run.inputs.values(), *run.outputs.values())

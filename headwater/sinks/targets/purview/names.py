@@ -13,8 +13,8 @@ from pydantic import Field, TypeAdapter, model_validator
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import display_form
-from headwater.lineage.names.name_operations import count_parts
-from headwater.lineage.names.name_patterns import Pattern, Template, read_pattern, read_template
+from headwater.lineage.names.operations import count_parts
+from headwater.lineage.names.patterns import Pattern, Template, read_pattern, read_template
 from headwater.sinks.interface.options import ConfigModel
 from headwater.sinks.targets.purview.atlas import PLACEHOLDER
 from headwater.sinks.targets.purview.columns import ColumnNames, ColumnsRule, names_of_placeholder
@@ -177,7 +177,7 @@ def _compiled(rule: QualifiedNameRule) -> _Compiled:
         raise ValueError(f"the hole {_WORKSPACE!r} is reserved for the sink's option; rename it")
     templates = [read_template(text, known) if text else None for text in (rule.qualified_name, rule.shown)]
     columns = rule.columns.template(known) if rule.columns else None
-    holes_used = {hole for each in (*templates, columns) if each for _, hole, _ in each.holes}
+    holes_used = {hole for each in (*templates, columns) if each for _, hole, _ in each.placeholders}
     return _Compiled(rule, namespace, name, templates[0], templates[1], columns, _WORKSPACE in holes_used)
 
 

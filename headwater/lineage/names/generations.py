@@ -1,0 +1,385 @@
+"""Rule 10: the generations of datasets, from the drops, renames and writes of runs.
+
+Locations are names after symlinks (rule 2.3).
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from headwater.lineage.names.dataset_name import Name
+
+T = TypeVar("T")
+
+MAX_TIME_US = 1 << 62
+"""A time after all events, in microseconds."""
+
+
+class Change(NamedTuple):
+    """A drop (`to` is None) or a rename of the dataset at a location."""
+
+    time_us: int
+    location: Name
+    to: Name | None
+
+    @property
+    def ended(self) -> Name:
+        """The location whose generation ends: the dropped one, or the new name of a rename."""
+        return self.to or self.location
+
+
+class Span(NamedTuple):
+    """Mentions of a name in a time span: from `since_us` up to, but not including, `until_us`."""
+
+    name: Name
+    since_us: int = -MAX_TIME_US
+    until_us: int = MAX_TIME_US
+
+
+def joined(spans: Iterable[Span]) -> set[Span]:
+    """Merge overlapping spans of each name. A batch with a year of nightly runs has many of them."""
+    found: list[Span] = []
+    for span in sorted(spans):
+        last = found[-1] if found else None
+        if last and last.name == span.name and span.since_us <= last.until_us:
+            found[-1] = last._replace(until_us=max(last.until_us, span.until_us))
+        else:
+            found.append(span)
+    return set(found)
+
+
+class DatasetHistory:
+    """Stores changes and writes by location and by run; `Generations` derives from it what names mean.
+
+    renamed: the renames away from each location, as (time, new location).
+    """
+
+    def __init__(self) -> None:
+        self.renamed: dict[Name, list[tuple[int, Name]]] = {}
+        self._renames_to: dict[Name, list[tuple[int, Name]]] = {}
+        self._ends: dict[Name, list[tuple[int, str]]] = {}
+        self._writes: dict[Name, list[tuple[int, str]]] = {}
+        self._changes_by_run: dict[str, frozenset[Change]] = {}
+        self._changes_by_end: dict[tuple[str, Name], set[Change]] = {}
+        self._writes_by_run: dict[str, frozenset[tuple[int, Name]]] = {}
+        self._removed_generations: set[Name] = set()
+
+    def has_changes(self, location: Name) -> bool:
+        """Return whether a run dropped a dataset at a location, or renamed one from or to it."""
+        return location in self._ends or location in self.renamed
+
+    def touched(self) -> Iterable[Name]:
+        """Return the locations where a generation has ended."""
+        return self._ends
+
+    def ends(self, location: Name) -> Sequence[tuple[int, str]]:
+        """Return (time, run key) of each end of a generation at a location, the oldest first."""
+        return self._ends.get(location, ())
+
+    def runs(self) -> Iterable[str]:
+        """Return the runs that drop, rename, or write to a location with a drop or rename."""
+        return {*self._changes_by_run, *self._writes_by_run}
+
+    def changes(self, run_key: str) -> frozenset[Change]:
+        """Return the drops and renames of a run."""
+        return self._changes_by_run.get(run_key, frozenset())
+
+    def writes(self, run_key: str) -> frozenset[tuple[int, Name]]:
+        """Return (time, location) of the writes of a run to locations with a drop or rename."""
+        return self._writes_by_run.get(run_key, frozenset())
+
+    def last_change_us(self, run_key: str, location: Name, lifecycle: str) -> int | None:
+        """Return when a run dropped the dataset at a location, or renamed one to it; None if it did not.
+
+        lifecycle: DROP or RENAME.
+        """
+        ended, drops = self._changes_by_end.get((run_key, location), ()), lifecycle == "DROP"
+        return max((each.time_us for each in ended if (each.to is None) == drops), default=None)
+
+    def taken_back(self) -> set[Name]:
+        """Return the generations that ceased to exist since the last call, because a drop or rename was removed."""
+        found, self._removed_generations = self._removed_generations, set()
+        return found
+
+    def _add_change(self, run_key: str, change: Change) -> None:
+        if change.to is not None:
+            insort(self.renamed.setdefault(change.location, []), (change.time_us, change.to))
+            insort(self._renames_to.setdefault(change.to, []), (change.time_us, change.location))
+        insort(self._ends.setdefault(change.ended, []), (change.time_us, run_key))
+        self._changes_by_end.setdefault((run_key, change.ended), set()).add(change)
+
+    def _remove_change(self, run_key: str, change: Change) -> None:
+        if change.to is not None:
+            _remove_item(self.renamed, change.location, (change.time_us, change.to))
+            _remove_item(self._renames_to, change.to, (change.time_us, change.location))
+        _remove_item(self._ends, change.ended, (change.time_us, run_key))
+        self._changes_by_end[run_key, change.ended].discard(change)
+        self._removed_generations.add(change.ended._replace(generation=run_key))
+
+    def _generation_at(self, location: Name, time_us: int) -> Name:
+        """Return the generation that began with the newest end up to a time.
+
+        Of several ends at that time, the one with the smallest run key counts.
+        """
+        ends = self._ends.get(location, ())
+        newest = last_before(ends, time_us + 1)
+        return location._replace(generation=ends[bisect_left(ends, newest[:1])][1]) if newest else location
+
+    def _start_times_us(self, dataset: Name) -> Iterator[int]:
+        """Yield the times at which a generation began; there are several if its run ended several generations."""
+        if not dataset.generation:
+            yield -MAX_TIME_US
+        for time_us in self._end_times_us(dataset.generation, dataset.plain):
+            if self._generation_at(dataset.plain, time_us) == dataset:
+                yield time_us
+
+    def _end_times_us(self, run_key: str, location: Name) -> set[int]:
+        return {each.time_us for each in self._changes_by_end.get((run_key, location), ())}
+
+    def _is_ended_by(self, run_key: str, dataset: Name) -> bool:
+        ended = self._end_times_us(run_key, dataset.plain)
+        return any(self._generation_at(dataset.plain, time_us - 1) == dataset for time_us in ended)
+
+    def _has_rename_to(self, location: Name, time_us: int) -> bool:
+        found = first_at_or_after(self._renames_to.get(location, ()), time_us)
+        return found is not None and found[0] == time_us
+
+    def _previous_change_us(self, location: Name, time_us: int) -> int:
+        """Return the time of the last change at a location before a time, else -MAX_TIME_US."""
+        both = (
+            last_before(self._ends.get(location, ()), time_us),
+            last_before(self.renamed.get(location, ()), time_us),
+        )
+        return max((each[0] for each in both if each), default=-MAX_TIME_US)
+
+    def _next_change_us(self, location: Name, time_us: int) -> int:
+        """Return the time of the next change at a location after a time, else MAX_TIME_US."""
+        both = (
+            first_at_or_after(self._ends.get(location, ()), time_us + 1),
+            first_at_or_after(self.renamed.get(location, ()), time_us + 1),
+        )
+        return min((each[0] for each in both if each), default=MAX_TIME_US)
+
+    def _with_spans_before_renames(self, span: Span) -> Iterator[Span]:
+        """Yield a span, and the spans of the names that were renamed into it, over any number of renames."""
+        todo = [span]
+        while todo:
+            span = todo.pop()
+            yield span
+            onto = self._renames_to.get(span.name, [])
+            for time_us, before in onto[bisect_left(onto, (span.since_us,)) : bisect_left(onto, (span.until_us,))]:
+                todo.append(Span(before, self._previous_change_us(before, time_us), time_us))
+
+    def _generation_spans(self, dataset: Name) -> Iterator[Span]:
+        """Yield the spans in which the name at the location of a generation refers to that generation.
+
+        A span begins with the generation or after the last rename, and lasts until the next end.
+        """
+        location = dataset.plain
+        for since_us in self._start_times_us(dataset):
+            end = first_at_or_after(self._ends.get(location, ()), since_us + 1)
+            until_us = end[0] if end else MAX_TIME_US
+            away = last_before(self.renamed.get(location, ()), until_us + 1)
+            span = Span(location, max(since_us, away[0]) if away else since_us, until_us)
+            if span.since_us < span.until_us:
+                yield span
+
+    def _writing_runs(self, span: Span, upto_us: int) -> Iterator[str]:
+        writes = self._writes.get(span.name, [])
+        until = min(span.until_us, upto_us + 1)
+        first = bisect_left(writes, (span.since_us,))
+        for index in range(first, len(writes)):
+            time_us, run_key = writes[index]
+            if time_us >= until:
+                return
+            yield run_key
+
+
+def first_at_or_after(locations: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
+    """Return the first item at or after a time; `locations` is sorted by time."""
+    index = bisect_left(locations, (time_us,))
+    return locations[index] if index < len(locations) else None
+
+
+def last_before(locations: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
+    """Return the last item before a time; `locations` is sorted by time."""
+    index = bisect_left(locations, (time_us,))
+    return locations[index - 1] if index else None
+
+
+def _remove_item(kept: dict[Name, list[tuple[int, T]]], name: Name, at_us: tuple[int, T]) -> None:
+    kept[name].remove(at_us)
+    if not kept[name]:
+        del kept[name]
+
+
+_MAX_SEARCHED = 8
+"""The number of changes and writes that a search examines: a batch may bring many drops before it brings writes."""
+
+
+class Generations(DatasetHistory):
+    """Resolves mentions to generations. You can add changes and writes in any order and repeatedly."""
+
+    def meaning(self, location: Name, time_us: int) -> Name:
+        """Return the generation to which a mention refers (rule 10.3).
+
+        It follows renames until a generation ends first or no change follows.
+        """
+        while self.has_changes(location):
+            away = first_at_or_after(self.renamed.get(location, ()), time_us + 1)
+            end = first_at_or_after(self._ends.get(location, ()), time_us + 1)
+            if away is None or (end is not None and end[0] < away[0]):
+                return self._generation_at(location, time_us)
+            time_us, location = away
+        return location
+
+    def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
+        """Return the generation to which an input of a run refers (rule 10.5).
+
+        This is the newest one that lived between `since_us` and `time_us`, preferably one that the run does not end. If
+        none lived, it is the generation of the mention if other runs wrote it, else the newest one that lived
+        before.
+        """
+        meaning = self.meaning(location, time_us)
+        if not self.has_changes(location):
+            return meaning
+        lived = [
+            found
+            for found in self._generations_back(location, since_us, time_us)
+            if self.lived(found, time_us, but=run_key)
+        ]
+        others = (found for found in lived if not self._is_ended_by(run_key, found))
+        found = next(others, next(iter(lived), None))
+        if found is not None or self.written(meaning, but=run_key):
+            return found or meaning
+        before = self._generations_back(location, -MAX_TIME_US, time_us)
+        return next((each for each in before if self.lived(each, time_us, but=run_key)), meaning)
+
+    def uses(self, dataset: Name) -> Iterator[Span]:
+        """Yield the times at which a location, or one that was renamed to it, means a generation.
+
+        If a location was renamed twice at the same instant, both renames count.
+        """
+        if not dataset.generation and not self.has_changes(dataset):
+            yield Span(dataset)
+            return
+        for span in self._generation_spans(dataset):
+            yield from self._with_spans_before_renames(span)
+
+    def newest(self, location: Name) -> Name:
+        """Return the newest generation at a location, even if it has not lived yet."""
+        return self._generation_at(location.plain, MAX_TIME_US)
+
+    def newest_lived(self, location: Name) -> Name:
+        """Return the newest generation at a location that lived."""
+        plain = location.plain
+        every = (plain._replace(generation=run_key) for _, run_key in reversed(self._ends.get(plain, [])))
+        return next((each for each in every if self.lived(each)), plain)
+
+    def meanings(self, location: Name) -> Iterator[Name]:
+        """Yield all generations that a location has meant, the newest first. The same one may occur several times."""
+        return self._generations_back(location, -MAX_TIME_US, MAX_TIME_US)
+
+    def meanings_in(self, span: Span) -> set[Name]:
+        """Return the generations that a location means in a time span, and the one at the start of the span."""
+        if not self.has_changes(span.name):
+            return {span.name}
+        found = self._generations_back(span.name, span.since_us, span.until_us - 1)
+        return {*found, self._generation_at(span.name, span.since_us)}
+
+    def lived(self, dataset: Name, upto_us: int = MAX_TIME_US, *, but: str | None = None) -> bool:
+        """Return whether a generation lived at or before a time (rule 10.6); but: a run whose writes do not count."""
+        if not dataset.generation:
+            return True
+        start_times_us = (at for at in self._start_times_us(dataset) if at <= upto_us)
+        renamed = any(self._has_rename_to(dataset.plain, time_us) for time_us in start_times_us)
+        return renamed or self.written(dataset, upto_us, but=but)
+
+    def written(self, dataset: Name, upto_us: int = MAX_TIME_US, *, but: str | None = None) -> bool:
+        """Return whether a run other than `but` wrote a generation at or before a time."""
+        return any(run_key != but for span in self.uses(dataset) for run_key in self._writing_runs(span, upto_us))
+
+    def exists(self, dataset: Name) -> bool:
+        """Return whether a generation exists now: it lived, and it is the newest one."""
+        return dataset == self.newest(dataset) and self.lived(dataset)
+
+    def exists_at(self, location: Name) -> bool:
+        """Return whether a dataset exists at a location now: it was not dropped, or it was created again."""
+        return self.lived(self.newest(location))
+
+    def set_changes(self, run_key: str, after: frozenset[Change]) -> list[Span]:
+        """Replace the drops and renames of a run; return the locations and times whose meaning changes."""
+        before = self.changes(run_key)
+        moved = [span for change in before - after for span in self._affected_spans(change)]
+        for change in before - after:
+            self._remove_change(run_key, change)
+        for change in after - before:
+            self._add_change(run_key, change)
+        _set_or_delete(self._changes_by_run, run_key, after)
+        return moved + [span for change in after - before for span in self._affected_spans(change)]
+
+    def set_writes(self, run_key: str, after: frozenset[tuple[int, Name]]) -> list[Span]:
+        """Replace the writes of a run to locations with a drop or rename; return the same as `set_changes`."""
+        after = frozenset((time_us, location) for time_us, location in after if self.has_changes(location))
+        before = self.writes(run_key)
+        for time_us, location in before - after:
+            self._writes[location].remove((time_us, run_key))
+        for time_us, location in after - before:
+            insort(self._writes.setdefault(location, []), (time_us, run_key))
+        _set_or_delete(self._writes_by_run, run_key, after)
+        changed_proofs = (
+            (location, at_us) for at_us, location in before ^ after if self._may_prove_generation(location, at_us)
+        )
+        proved = {self.meaning(location, at_us) for location, at_us in changed_proofs}
+        return [self._until_next_lives(span) for dataset in proved for span in self.uses(dataset)]
+
+    def _generations_back(self, location: Name, since_us: int, time_us: int) -> Iterator[Name]:
+        """Yield what a location means at a time, then what it meant before each earlier change, the newest first."""
+        yield self.meaning(location, time_us)
+        at_us = self._previous_change_us(location, time_us + 1)
+        while at_us >= since_us and at_us > -MAX_TIME_US:
+            yield self.meaning(location, at_us - 1)
+            at_us = self._previous_change_us(location, at_us)
+
+    def _affected_spans(self, change: Change) -> Iterator[Span]:
+        """Yield the names and times whose generation depends on a change."""
+        for location in {change.location, change.ended}:
+            yield from self._affected_spans_since(location, change.time_us)
+
+    def _affected_spans_since(self, location: Name, time_us: int) -> Iterator[Span]:
+        """Yield the mentions since the last change before a time, also by names that were renamed to the location."""
+        end = first_at_or_after(self._ends.get(location, ()), time_us + 1)
+        for span in self._with_spans_before_renames(
+            Span(location, self._previous_change_us(location, time_us), end[0] if end else MAX_TIME_US)
+        ):
+            yield self._until_next_lives(span)
+
+    def _until_next_lives(self, span: Span) -> Span:
+        """Extend a span up to the time when the next generation lives: until then, an input means the earlier one."""
+        return span._replace(until_us=self._first_lived_us(span.name, span.until_us))
+
+    def _first_lived_us(self, location: Name, time_us: int) -> int:
+        """Return the first time at or after `time_us` at which a location means a generation that has lived.
+
+        Returns MAX_TIME_US if there is none, or if the search finds none among `_MAX_SEARCHED` changes and writes.
+        """
+        for _ in range(_MAX_SEARCHED):
+            if time_us == MAX_TIME_US or self.lived(self.meaning(location, time_us), time_us):
+                return time_us
+            write = first_at_or_after(self._writes.get(location, ()), time_us + 1)
+            time_us = min(self._next_change_us(location, time_us), write[0] if write else MAX_TIME_US)
+        return MAX_TIME_US
+
+    def _may_prove_generation(self, location: Name, time_us: int) -> bool:
+        """Return whether a write may be the first proof that a generation lived, because at most one run wrote it."""
+        earlier = Span(location, self._previous_change_us(location, time_us + 1), time_us)
+        writers = self._writing_runs(earlier, time_us)
+        first = next(writers, None)
+        return all(run_key == first for run_key in writers)
+
+
+def _set_or_delete(by_run: dict[str, frozenset[T]], run_key: str, found: frozenset[T]) -> None:
+    if found:
+        by_run[run_key] = found
+    else:
+        by_run.pop(run_key, None)

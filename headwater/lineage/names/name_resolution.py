@@ -1,0 +1,321 @@
+"""Rules 2.3, 2.4 and 10: resolve names at a time to datasets, by symlinks, moves, renames and drops."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import groupby, pairwise
+from types import MappingProxyType
+from typing import NamedTuple
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import Change, Generations, Span
+from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
+
+TimedLocation = tuple[int, Name]
+
+
+class FormerLocation(NamedTuple):
+    """The last name that left a former location, and the time at which it left."""
+
+    name: Name
+    since_us: int
+
+
+class MovedNames:
+    """The moves of names between locations, from the bindings that `NameResolver` stores."""
+
+    def __init__(
+        self,
+        bindings: Mapping[Name, Sequence[TimedLocation]],
+        names: Mapping[Name, Set[Name]],
+        generations: Generations,
+    ):
+        """Share the data of `NameResolver`.
+
+        bindings: the bindings of each name, sorted by time; names: the names that were bound or renamed to each
+        location; generations: the generations of locations.
+        """
+        self._bindings = bindings
+        self._names = names
+        self._generations = generations
+        self._locations: dict[Name, set[Name]] = {}
+        self._names_by_location: dict[Name, set[Name]] = {}
+        self._moves: dict[Name, list[TimedLocation]] = {}
+
+    def bound(self, name: Name, location: Name) -> None:
+        """Take a new binding of a name into account. `bindings` already contains it."""
+        bindings = self._bindings[name]
+        if name not in self._locations and bindings[0][1] == location == bindings[-1][1]:
+            return  # most names never move
+        self._moves.pop(name, None)
+        known = self._locations.setdefault(name, {bindings[0][1], bindings[-1][1]})
+        known.add(location)
+        for each in known if len(known) == 2 else (location,):
+            self._names_by_location.setdefault(each, set()).add(name)
+
+    @property
+    def any(self) -> bool:
+        """Whether any name was bound to more than one location."""
+        return bool(self._names_by_location)
+
+    def is_left(self, location: Name) -> bool:
+        """Return whether a name that was bound to a location was also bound to another location."""
+        return location in self._names_by_location
+
+    def other_current_locations(self, location: Name) -> list[Name]:
+        """Return the other locations of the names that mean a location now, the newest first."""
+        names = (name for name in self._names_by_location.get(location, ()) if self._moves_of(name)[-1][1] == location)
+        return self._locations_newest_first(location, names)
+
+    def others(self, location: Name) -> list[Name]:
+        """Return the other locations of all names that have ever meant a location, the newest first."""
+        names = self._names_by_location.get(location, ())
+        return self._locations_newest_first(location, (name for name in names if self._has_meant(name, location)))
+
+    def former(self, location: Name) -> FormerLocation | None:
+        """Return the name that left a location last, and when; None if a name means it now, or if no name left it."""
+        moved, left = self._names_by_location.get(location, set()), []
+        for name in moved:
+            moves = self._moves_of(name)
+            if moves[-1][1] == location:
+                return None
+            places = [place for place, (_, each) in enumerate(moves) if each == location]
+            left += [FormerLocation(name, moves[places[-1] + 1][0])] if places else []
+        if any(name in self._bindings and name not in moved for name in self._names.get(location, ())):
+            return None
+        return max(left, key=lambda each: (each.since_us, each.name), default=None)
+
+    def former_locations(self) -> Iterable[Name]:
+        """Return the former locations of all names."""
+        return [location for location in self._names_by_location if self.former(location)]
+
+    def moved_on(self, dataset: Name, *, forward: bool) -> Iterator[Name]:
+        """Yield the generations that a name meant after a generation, or before it if not `forward` (rule 10.11)."""
+        for span in self._generations.uses(dataset) if self._names_by_location else ():
+            for name in sorted(self._names_by_location.get(span.name, ())):
+                moves = self._moves_of(name)
+                for place, (begin_us, location) in enumerate(moves):
+                    if location != span.name:
+                        continue
+                    if forward and place + 1 < len(moves) and span.since_us <= moves[place + 1][0] < span.until_us:
+                        yield from self._generations_at_moves(moves[place + 1 :])
+                    if not forward and any(span.since_us <= at < span.until_us for at in (begin_us - 1, begin_us)):
+                        yield from self._generations_before_moves(moves[: place + 1])
+
+    def _generations_at_moves(self, moves: Sequence[TimedLocation]) -> Iterator[Name]:
+        """Yield the generations of locations when a name moved to them, and just before.
+
+        The run that moves the name may also drop a dataset.
+        """
+        for time_us, location in moves:
+            yield from (self._generations.meaning(location, at) for at in (time_us - 1, time_us))
+
+    def _generations_before_moves(self, moves: Sequence[TimedLocation]) -> Iterator[Name]:
+        """Yield the generations of all locations except the last one, at the time when the name left them."""
+        for (_, location), (left_us, _) in pairwise(moves):
+            yield self._generations.meaning(location, left_us)
+
+    def _has_meant(self, name: Name, location: Name) -> bool:
+        """Return whether a name has meant a location, and no smaller location won at the same instant (rule 2.3)."""
+        return any(each == location for _, each in self._moves_of(name))
+
+    def _locations_newest_first(self, location: Name, names: Iterable[Name]) -> list[Name]:
+        newest: dict[Name, int] = {}
+        for name in names:
+            newest |= {each: max(at, newest.get(each, at)) for at, each in self._moves_of(name) if each != location}
+        return sorted(newest, key=lambda each: (-newest[each], each))
+
+    def _moves_of(self, name: Name) -> list[TimedLocation]:
+        """Return (time, location) of each move of a name, the oldest first; the smaller location wins a tie."""
+        found = self._moves.get(name)
+        if found is None:
+            found = []
+            for _, same in groupby(self._bindings[name], key=lambda at_us: at_us[0]):
+                time_us, location = next(same)
+                if not found or found[-1][1] != location:
+                    found.append((time_us, location))
+            self._moves[name] = found
+        return found
+
+
+class MentionSource(NamedTuple):
+    """The source of a mention: a run or a declaration.
+
+    key: the run key; declares: it is a declaration; started_us: the time of its first event.
+    forms: canonical names that mean other datasets in its events (rule 2.1).
+    """
+
+    key: str
+    declares: bool
+    started_us: int
+    forms: Mapping[Name, Name] = MappingProxyType({})
+
+
+class NameResolver:
+    """Resolves canonical names. You can add symlinks, changes and writes in any order and repeatedly."""
+
+    def __init__(self) -> None:
+        self.bindings: dict[Name, list[TimedLocation]] = {}
+        self.generations = Generations()
+        self._names_by_location: dict[Name, set[Name]] = {}
+        self.moved = MovedNames(self.bindings, self._names_by_location, self.generations)
+
+    def resolve(self, name: Name, time_us: int) -> Name:
+        """Return the dataset, with its generation, to which a name refers at a time."""
+        return self.generations.meaning(self.bound(name, time_us), time_us)
+
+    def input(self, source: MentionSource, name: Name, time_us: int) -> Name:
+        """Return the dataset to which an input of a run, or a source in its lineage, refers (rule 10.5)."""
+        name = source.forms.get(name, name)
+        if source.declares:
+            return self._resolve_declared(name, time_us)
+        return self.generations.read(self.bound(name, time_us), source.started_us, time_us, source.key)
+
+    def output(self, source: MentionSource, name: Name, time_us: int, lifecycle: str | None = None) -> Name:
+        """Return the dataset to which an output of a run, or a target in its lineage, refers (rules 10.3, 10.4).
+
+        lifecycle: the `lifecycleStateChange` that the run reports for the output.
+        """
+        name = source.forms.get(name, name)
+        if source.declares:
+            return self._resolve_declared(name, time_us)
+        location = self.bound(name, time_us)
+        changes = lifecycle in ("DROP", "RENAME")
+        at_us = self.generations.last_change_us(source.key, location, lifecycle or "") if changes else None
+        if at_us is None:
+            return self.generations.meaning(location, time_us)
+        return self.generations.meaning(location, at_us - 1 if lifecycle == "DROP" else at_us)
+
+    def bound(self, name: Name, time_us: int) -> Name:
+        """Return the location of a name: its newest binding up to a time, else its earliest later one (rule 2.3)."""
+        locations = self.bindings.get(name)
+        if not locations:
+            return name
+        index = bisect_right(locations, time_us, key=lambda at_us: at_us[0])
+        if index == 0:
+            return locations[0][1]
+        newest_us = locations[index - 1][0]
+        return locations[bisect_left(locations, newest_us, key=lambda at_us: at_us[0])][1]  # the smallest wins
+
+    def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
+        """Replace the drops and renames of a run; return the names and times whose meaning changes.
+
+        sent: the changes with names as sent, the oldest first.
+        """
+        newest: dict[tuple[Name, Name | None], Change] = {}
+        for time_us, old, new in sent:
+            change = Change(time_us, self.bound(old, time_us), new and self.bound(new, time_us))
+            newest[change[1:]] = change
+        self.renamed(newest.values())
+        moved = self.generations.set_changes(run_key, frozenset(newest.values()))
+        return list(self._with_aliases(moved))
+
+    def renamed(self, changes: Iterable[Change]) -> None:
+        """Record which names were renamed to which."""
+        for change in changes:
+            if change.to:
+                self._names_by_location.setdefault(change.to, set()).add(change.location)
+
+    def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
+        """Replace the writes of a run, as (time, name); return the same as `set_changes`."""
+        found = frozenset((time_us, self.bound(name, time_us)) for time_us, name in sent)
+        return list(self._with_aliases(self.generations.set_writes(run_key, found)))
+
+    def moves(self, name: Name) -> bool:
+        """Return whether a name may mean different datasets at different times, or a dataset with a different name."""
+        return name in self.bindings or self.generations.has_changes(name)
+
+    def is_constant(self, name: Name) -> bool:
+        """Return whether a name means the same dataset at all times and for all runs, even under a different name."""
+        locations = {location for _, location in self.bindings.get(name, ())} or {name}
+        return len(locations) == 1 and not self.generations.has_changes(*locations)
+
+    def datasets_in(self, span: Span) -> set[Name]:
+        """Return every dataset that a name may mean in a time span."""
+        locations = {span.name, *(location for _, location in self.bindings.get(span.name, ()))}
+        return {found for each in locations for found in self.generations.meanings_in(span._replace(name=each))}
+
+    def meanings(self, location: Name) -> Iterator[Name]:
+        """Yield the generations of a location, then those of the other locations of its names (rule 10.10)."""
+        yield from self.generations.meanings(location)
+        for other in self.moved.other_current_locations(location):
+            yield from self.generations.meanings(other)
+
+    def uses(self, dataset: Name) -> Iterator[Span]:
+        """Yield the names and times that may mean a generation. At some of these times, a symlink may override it."""
+        return self._with_aliases(self.generations.uses(dataset))
+
+    def names_of(self, dataset: Name) -> set[Name]:
+        """Return every name that may mean a dataset at some time, including its own name."""
+        return self.names_of_any((dataset,))
+
+    def names_of_any(self, datasets: Iterable[Name]) -> set[Name]:
+        """Return every name that may mean one of the datasets at some time, in time linear in the result."""
+        found = {dataset.plain for dataset in datasets}
+        todo = list(found)
+        while todo:
+            more = self._names_by_location.get(todo.pop(), set()) - found
+            found |= more
+            todo.extend(more)
+        return found
+
+    def representatives(self) -> dict[Name, Name]:
+        """Map each name that a symlink or rename relates to others to the smallest of these names."""
+        found: dict[Name, Name] = {}
+        related: dict[Name, set[Name]] = {}
+        for location, names in self._names_by_location.items():
+            for name in names:
+                related.setdefault(location, set()).add(name)
+                related.setdefault(name, set()).add(location)
+        for first in sorted(related):
+            todo = [] if first in found else [first]
+            while todo:
+                name = todo.pop()
+                if name not in found:
+                    found[name] = first
+                    todo.extend(related[name])
+        return found
+
+    def aliases(self) -> set[Name]:
+        """Return the names that have a binding or were renamed."""
+        return {*self.bindings, *self.generations.renamed}
+
+    def bind(self, links: Iterable[tuple[Name, TimedLocation]]) -> set[Name]:
+        """Add bindings; return the aliases whose meaning changes."""
+        return {alias for alias, at_us in links if self._add_binding(alias, at_us)}
+
+    def _add_binding(self, alias: Name, at_us: TimedLocation) -> bool:
+        """Add a binding; return whether the meaning of the alias changes.
+
+        A binding that repeats the previous one is stored, too, because another one between the two may arrive later.
+        """
+        time_us, location = at_us
+        known = self.bound(alias, time_us) == location if alias in self.bindings else False
+        locations = self.bindings.setdefault(alias, [])
+        self._names_by_location.setdefault(location, set()).add(alias)
+        index = bisect_left(locations, at_us)
+        if index == len(locations) or locations[index] != at_us:
+            locations.insert(index, at_us)
+            self.moved.bound(alias, location)
+        return not known
+
+    def _resolve_declared(self, name: Name, time_us: int) -> Name:
+        return self.generations.newest_lived(self.resolve(name, time_us))
+
+    def _with_aliases(self, moved: Iterable[Span]) -> Iterator[Span]:
+        for span in moved:
+            yield span
+            aliases = (alias for alias in self._names_by_location.get(span.name, ()) if alias in self.bindings)
+            yield from (Span(alias, span.since_us, span.until_us) for alias in aliases)
+
+
+def symlink_bindings(use: DatasetUse) -> Iterable[tuple[Name, Name]]:
+    """Yield (name, location) for each symlink of a dataset; a symlink of type LOCATION is the location (rule 2.3)."""
+    for link in use.symlinks:
+        yield (use.name, link.name) if link.location else (link.name, use.name)
+
+
+def event_bindings(fact: RunFacts) -> Iterator[tuple[Name, TimedLocation]]:
+    """Yield (name, (time, location)) for each symlink of an event."""
+    for use in (*fact.inputs, *fact.outputs):
+        for alias, location in symlink_bindings(use):
+            yield alias, (fact.time_us, location)

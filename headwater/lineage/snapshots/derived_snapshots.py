@@ -1,0 +1,282 @@
+"""Snapshots that are derived from candidates or facts: for the past, for files and for Spark's rows."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+
+from headwater.lineage.edges.column_spellings import chosen_spellings
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput, newness
+from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, RelatedRuns, outcome
+from headwater.lineage.edges.facet_contents import Contents
+from headwater.lineage.edges.run_edges import OutputLineage, others_read
+from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.edges.schema_history import seen_schemas
+from headwater.lineage.edges.write_kinds import rewrites
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_resolution import NameResolver
+from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
+from headwater.lineage.rules.tags import newest_tags, tags_facets
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
+from headwater.lineage.runs.commit_proofs import CommitProofs, proofs_in
+from headwater.lineage.runs.derivation import Derivation
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.lost_runs import has_ended
+from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.merged_run import Run
+from headwater.lineage.runs.related_runs import RelatedRunsInMemory
+from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, deleted_by, newest_retirements
+from headwater.lineage.runs.run_facts import RunFacts, Tag, names_of_parts
+from headwater.lineage.snapshots.snapshot import Remask, Seen, Snapshot, Stats, without_masking_file
+from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, newest_rewrite
+
+
+class CandidateSnapshot(Snapshot):
+    """A snapshot with all data in dictionaries. The creator fills them and calls `take` for each output.
+
+    schemas: columns by dataset in its generation; base_times: times (us) of their base lists.
+    ever_read: datasets that a run read to write another one.
+    jobs: names of jobs whose key is the id of an artifact; parents: parent runs by run.
+    ended: runs that ended with their application; newest_us: time of the newest event that is not ahead of its receipt.
+    retired: jobs that were deleted or declared as retired.
+    spellings: spelling of columns that schemas do not list, by key, for each dataset without its generation.
+    """
+
+    def __init__(self, naming: NameResolver, remask: Remask, rules: UserRules = NO_RULES):
+        super().__init__(naming, remask, rules)
+        self.schemas: dict[Name, Columns] = {}
+        self.base_times: dict[Name, int] = {}
+        self.spellings: dict[Name, Mapping[str, str]] = {}
+        self.tagged: dict[Name, list[Tag]] = {}
+        self.ever_read: set[Name] = set()
+        self.jobs: dict[Name, Name] = {}
+        self.parents: dict[str, str] = {}
+        self.ended: set[str] = set()
+        self._candidates: dict[JobOutput, Sequence[Candidate[OutputLineage]]] = {}
+        self.newest_us: int | None = None
+        self.retired = RetiredJobs({})
+        self._candidates_by_edge_set: list[Sequence[Candidate[OutputLineage]]] = []
+        self._rewrites: dict[Name, WholeRewrite] = {}
+
+    def take(self, candidates: Candidates[OutputLineage], relations: RelatedRuns) -> None:
+        """Add the candidates of one output, in all its generations, as edge sets."""
+        self._candidates.update(candidates)
+        for job_output, edge_sets in outcome(candidates, lambda lineage: lineage, relations).items():
+            same = defaultdict[OutputLineage, list[Candidate[OutputLineage]]](list)
+            for candidate in candidates[job_output]:
+                same[candidate.lineage].append(candidate)
+            for edge_set in edge_sets:
+                if job_output.layer != "observed" and not (edge_set.live or edge_set.latest or edge_set.reading):
+                    continue  # a newer declaration has replaced it
+                self._add_edge_set(job_output, edge_set, same[edge_set.lineage])
+        for output in {job_output.output for job_output in candidates}:
+            of_it = ((by, each) for by, own in candidates.items() if by.output == output for each in own)
+            if output is not None and (rewrite := newest_rewrite(of_it)):
+                self._rewrites[output] = rewrite
+
+    def columns(self, dataset: Name) -> Columns:
+        """Return the columns of a dataset in its generation."""
+        found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.plain)
+        return found.with_unlisted(spellings) if spellings else found
+
+    def base_us(self, dataset: Name) -> int | None:
+        """Return the time (us) of the base list of a dataset in its generation, None without one (rule 12.7)."""
+        return self.base_times.get(dataset)
+
+    def described(self) -> Iterable[Name]:
+        """Return the datasets, each in its generation, that have a schema."""
+        return self.schemas
+
+    def tags(self) -> Mapping[Name, Sequence[Tag]]:
+        """Return the tags in force, by dataset."""
+        return self.tagged
+
+    def was_read(self, dataset: Name) -> bool:
+        """Tell whether a run, at any time, read a dataset to write another one."""
+        return dataset.plain in self.ever_read
+
+    def job(self, key: Name) -> Name:
+        """Return the name of a job from its key."""
+        return self.jobs.get(key, key)
+
+    def stats(self, number: int) -> Stats:
+        """Return statistics of the runs behind an edge set."""
+        candidates = self._candidates_by_edge_set[number]
+        times = [candidate.time_us for candidate in candidates]
+        return Stats(len(candidates), min(times), max(times), any(candidate.rows_confirmed for candidate in candidates))
+
+    def newest_run(self, number: int) -> str | None:
+        """Return the key of the newest run behind an edge set."""
+        return max(self._candidates_by_edge_set[number], key=newness).run_key
+
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run without a terminal event is known to have ended with its parent or its root run."""
+        return run in self.ended
+
+    def applications(self, number: int) -> Set[str]:
+        """Return the parents of the runs behind an edge set that belong to the newest execution of its job."""
+        newest = max(self._candidates[self.graph.sets[number][0]], key=newness).execution
+        runs = (
+            candidate.run_key for candidate in self._candidates_by_edge_set[number] if candidate.execution == newest
+        )
+        return {self.parents[run] for run in runs if run in self.parents}
+
+    def older_than(self, time_us: int) -> Iterator[int]:
+        """Yield the edge sets whose newest run is older than a time (us)."""
+        return (number for number in self.graph.sets if self.seen(number).last_us < time_us)
+
+    def seen(self, number: int) -> Seen:
+        """Return the times at which runs reported an edge set."""
+        times = [candidate.time_us for candidate in self._candidates_by_edge_set[number]]
+        return Seen(min(times), max(times))
+
+    def rewritten(self, dataset: Name) -> WholeRewrite | None:
+        """Return the whole rewrite of this generation of a dataset that began last, None without one."""
+        return self._rewrites.get(dataset)
+
+    def retired_jobs(self) -> RetiredJobs:
+        """Return the jobs that were deleted or declared as retired."""
+        return self.retired
+
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time (us) of the newest event of the runs of a job that read or write."""
+        own = (candidates for job_output, candidates in self._candidates.items() if job_output.job == job)
+        return max(candidate.last_us for candidates in own for candidate in candidates)
+
+    def newest_event_us(self) -> int | None:
+        """Return the time (us) of the newest event that is not ahead of its receipt."""
+        return self.newest_us
+
+    def _add_edge_set(
+        self, job_output: JobOutput, edge_set: EdgeSet[OutputLineage], behind: Sequence[Candidate[OutputLineage]]
+    ) -> None:
+        self._candidates_by_edge_set.append(behind)
+        number = len(self._candidates_by_edge_set) - 1
+        self._put(number, job_output, edge_set, self.seen(number).last_us)
+
+
+def counted_rewrites(
+    candidates: Candidates[OutputLineage], *, by_parts: bool
+) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
+    """Return candidates in which `rewrites` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
+    return {
+        job_output: [each._replace(rewrites=int(rewrites(each.rewrites, by_parts=by_parts))) for each in own]
+        for job_output, own in candidates.items()
+    }
+
+
+class FactSnapshot(CandidateSnapshot):
+    """The lineage that follows from the facts of some events, as if there were no others."""
+
+    def __init__(
+        self,
+        facts: Sequence[RunFacts],
+        contents: Contents,
+        remask: Remask = without_masking_file,
+        rules: UserRules = NO_RULES,
+        *,
+        until_us: int | None = None,
+    ):
+        """contents: the facets that the facts refer to; rules: declare, among others, how jobs write.
+
+        until_us: the time that the question asks about, None for that of the newest event.
+        """
+        self.store, naming = MemoryStore(), NameResolver()
+        super().__init__(naming, remask, rules)
+        derivation = Derivation(self.store, contents, naming)
+        derivation.add(facts)
+        self.newest_us = max((fact.time_us for fact in facts if fact.order.credible), default=None)
+        deleted = ((job, fact.time_us) for fact in facts if fact.order.credible for job in deleted_by(fact))
+        end_us = self.newest_us if until_us is None else until_us
+        self.retired = newest_retirements([*deleted, *declared_until(rules.names.jobs.retired, end_us)])
+        seen = (each for fact in facts for each in seen_schemas(fact))
+        described = {schema.dataset(name, naming) for name, schema in seen}
+        self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
+        bases = ((dataset, derivation.schemas.base(dataset)) for dataset in described)
+        self.base_times = {dataset: base.time_us for dataset, base in bases if base}
+        self._written_keys = {dataset: derivation.schemas.written_keys(dataset) for dataset in self.base_times}
+        sent: dict[Name, set[str]] = {}
+        for fact in facts:
+            for name, column in derivation.shapes.traits(fact).spellings:
+                sent.setdefault(name, set()).add(column)
+        self.spellings = {name: chosen_spellings(columns) for name, columns in sent.items()}
+        self.tagged = newest_tags((facet for fact in facts for facet in tags_facets(fact)), naming)
+        runs = sorted(self.store.runs.values(), key=lambda run: (run.time_us, run.key))
+        self.jobs = {run.job_key: job_key(run.job, None) for run in runs}
+        self.parents = {run.key: run.parent for run in runs if run.parent}
+        self.ended = {run.key for run in runs if self._has_ended(run)}
+        relations = RelatedRunsInMemory(runs, self.store.candidates)
+        parts, self._proofs = (
+            names_of_parts(facts),
+            CommitProofs(p for f in facts for p in proofs_in(f.content.write_signs)),
+        )
+        for output, candidates in by_output(self.store.candidates).items():
+            by_parts = output is not None and not parts.isdisjoint(naming.names_of(output))
+            self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
+            lineage = (candidate.lineage for own in candidates.values() for candidate in own)
+            self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+
+    def written_keys(self, dataset: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset with a base list that lists of writers contain."""
+        return self._written_keys.get(dataset)
+
+    def _has_ended(self, run: Run) -> bool:
+        above = (self.store.runs.get(key) for key in {run.parent or run.key, run.execution} - {run.key})
+        return has_ended(
+            is_open=run.ended_us is None,
+            is_streaming=run.processing != "BATCH",
+            last_us=run.time_us,
+            ends_us=(each.ended_us for each in above if each is not None),
+        )
+
+    def _counted_rewrites(
+        self, candidates: Candidates[OutputLineage], rules: UserRules, *, by_parts: bool
+    ) -> Candidates[OutputLineage]:
+        """Return candidates in which `rewrites` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
+
+        def counts(job_output: JobOutput, each: Candidate[OutputLineage]) -> int:
+            producer = self.store.runs[each.run_key].producer
+            is_whole = self._proofs.is_whole(each.run_key, names)
+            write = ReportedWrite(producer, each.run_key, each.rewrites, is_whole)
+            return int(rewrites(decided_kind(rules, job_output, write), by_parts=by_parts))
+
+        output = next(iter(candidates)).output
+        names = self.naming.names_of(output.plain) if output is not None and self._proofs else ()
+
+        return {
+            job_output: [each._replace(rewrites=counts(job_output, each)) for each in own]
+            for job_output, own in candidates.items()
+        }
+
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time (us) of the newest event of a job."""
+        return max(run.last_us for run in self._runs_by_job[job])
+
+    def run_times_us(self, job: Name) -> Iterable[int]:
+        """Return the time (us) of the newest event of each run of a job."""
+        return [run.last_us for run in self._runs_by_job[job] if run.kind == "RUN"]
+
+    @cached_property
+    def _runs_by_job(self) -> Mapping[Name, Sequence[Run]]:
+        found = defaultdict[Name, list[Run]](list)
+        for run in self.store.runs.values():
+            found[run.job_key].append(run)
+        return found
+
+    def names_in_events(self) -> Iterable[Name]:
+        """Return every dataset that an event names, even if no such run completed."""
+        return {self.resolve(name) for name in self.store.names()}
+
+    def is_in_events(self, dataset: Name) -> bool:
+        """Tell whether an event names a dataset, even if no such run completed."""
+        return not self.store.names().isdisjoint(self.naming.names_of(dataset))
+
+
+def by_output(
+    candidates: Mapping[JobOutput, Mapping[str, Candidate[OutputLineage]]],
+) -> dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]]:
+    """Group candidates by the dataset that they write, with all its generations together."""
+    found: dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]] = {}
+    for job_output, by_run in candidates.items():
+        if by_run:
+            found.setdefault(job_output.output and job_output.output.plain, {})[job_output] = list(by_run.values())
+    return found

@@ -1,0 +1,66 @@
+"""Rule 6.12: jobs that are presumed retired, because other jobs now write their outputs."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.snapshots.whole_rewrites import replaces
+
+if TYPE_CHECKING:
+    from headwater.lineage.snapshots.counted_edges import CountedEdges
+    from headwater.lineage.snapshots.snapshot import Snapshot
+
+
+def presumed_retired(snapshot: "Snapshot", counted: "CountedEdges", since_us: int, end_us: int) -> frozenset[int]:
+    """Return the edge sets of observed runs of the jobs that are presumed retired.
+
+    since_us, end_us: start and end of the window. Runs are looked up only for jobs whose outputs other jobs rewrite.
+    """
+    return frozenset(
+        number
+        for job in _replaced_jobs(snapshot, since_us)
+        for number in (_edge_sets_if_presumed(snapshot, counted, job, since_us, end_us))
+    )
+
+
+def _replaced_jobs(snapshot: "Snapshot", since_us: int) -> set[Name]:
+    """Return the jobs with an output that another job rewrites and that they did not report within the window."""
+    graph, found = snapshot.graph, set[Name]()
+    for dataset, numbers in graph.fed_by.items():
+        if len(numbers) > 1 and (rewrite := snapshot.rewritten(graph.names[dataset])) is not None:
+            jobs = {graph.sets[number][0].job for number in numbers}
+            for number in numbers if len(jobs) > 1 else ():
+                job_output, last_us = graph.sets[number][0], snapshot.seen(number).last_us
+                if job_output.layer == "observed" and last_us < since_us and replaces(rewrite, last_us):
+                    found.add(job_output.job)
+    return found
+
+
+def _edge_sets_if_presumed(
+    snapshot: "Snapshot", counted: "CountedEdges", job: Name, since_us: int, end_us: int
+) -> Iterator[int]:
+    """Yield the edge sets of a job if it is presumed retired."""
+    times = sorted(snapshot.run_times_us(job))
+    if not times or times[-1] >= since_us or (seen_us := snapshot.job_seen_us(job)) >= since_us:
+        return
+    longest_us = max((later - earlier for earlier, later in pairwise(times)), default=0)
+    if end_us - seen_us > 2 * longest_us and _is_replaced(snapshot, counted, job, seen_us):
+        yield from _observed(snapshot, job)
+
+
+def _is_replaced(snapshot: "Snapshot", counted: "CountedEdges", job: Name, seen_us: int) -> bool:
+    """Tell whether other jobs rewrote all outputs of a job after its newest event; dropped outputs do not count.
+
+    A rewrite that began after the newest event of the job must be a run of another job.
+    """
+    outputs = {snapshot.graph.sets[number][1].output for number in _observed(snapshot, job)}
+    if None in outputs:
+        return False
+    there = [each for each in outputs if each and snapshot.graph.dataset(each) not in counted.hidden]
+    return bool(there) and all(replaces(snapshot.rewritten(each), seen_us) for each in there)
+
+
+def _observed(snapshot: "Snapshot", job: Name) -> Iterator[int]:
+    graph = snapshot.graph
+    return (number for number in graph.of_job.get(job, ()) if graph.sets[number][0].layer == "observed")

@@ -1,0 +1,169 @@
+"""Rules 4.7 and 4.12: what JobEvents explain about the runs of their jobs, and the datasets that source jobs read."""
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from itertools import chain
+from typing import NamedTuple
+
+from headwater.lineage.edges.accounting import ALL_COLUMNS, ColumnList, LineColumns
+from headwater.lineage.edges.run_edges import JobFeed, OutputLineage
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.traversal.column_graph import Graph
+
+
+class Explanations(NamedTuple):
+    """What JobEvents in force explain, by edge set of an observed run.
+
+    inputs: the inputs covered by a JobEvent that accounts for every column of the output.
+    complete: edge sets whose unaccounted columns are all accounted for by a JobEvent.
+    """
+
+    inputs: dict[int, tuple[Name, ...]]
+    complete: set[int]
+
+
+def explained_by_jobs(
+    graph: Graph,
+    in_force: Callable[[int], bool],
+    columns_of: Callable[[Name], Columns],
+    name_of: Callable[[Name], Name],
+) -> Explanations:
+    """Return what JobEvents in force explain about the observed runs of their jobs.
+
+    in_force: returns whether a declaration is in force; columns_of: returns the columns of a dataset.
+    name_of: returns the name of a job. Users declare jobs by name, and the key of a job may be the id of an artifact.
+    """
+    found = Explanations({}, set())
+    for number in filter(in_force, graph.declared):
+        job_output, lineage = graph.sets[number]
+        dataset = None if lineage.output is None else graph.dataset(lineage.output)
+        if lineage.output is None or dataset is None:
+            continue
+        writers = [(each, graph.sets[each][0]) for each in graph.fed_by.get(dataset, ())]
+        observed = [(each, by.job) for each, by in writers if by.layer == "observed" and by.output == lineage.output]
+        same = [each for each, key in observed if job_output.job in (key, name_of(key))]
+        if not same:
+            continue
+        columns = columns_of(lineage.output)
+        listed = ColumnList(frozenset(columns.by_key), columns.top_level)
+        accounted = _accounted_columns(lineage)
+        is_whole = not listed.unaccounted(accounted)
+        for each in same:
+            if is_whole:
+                found.inputs[each] = lineage.named
+            left_out = frozenset(graph.sets[each][1].unaccounted)
+            known = bool(left_out) and ALL_COLUMNS not in left_out
+            if known and not ColumnList(left_out, listed.top_level).unaccounted(accounted):
+                found.complete.add(each)
+    return found
+
+
+def _accounted_columns(lineage: OutputLineage) -> LineColumns:
+    """Return the columns that a declaration accounts for. `dataset` entries account for none."""
+    named = {edge.target for edge in lineage.edges if edge.target is not None}
+    return LineColumns(named.union(lineage.bare).difference(lineage.unaccounted), frozenset(), frozenset())
+
+
+class DatasetsThroughJobs(NamedTuple):
+    """The datasets that feed edge sets through jobs.
+
+    through: by edge set, the datasets that its source jobs read; unfollowed: edge sets with a source job for which no
+    newest execution reports a dataset that it reads, or whose own job is a source and whose run reports none.
+    """
+
+    through: dict[int, frozenset[Name]]
+    unfollowed: frozenset[int]
+
+
+def follow_source_jobs(
+    graph: Graph,
+    is_newest: Callable[[int], bool],
+    key_as_sent: Callable[[Name], Name],
+    name_of: Callable[[Name], Name],
+) -> DatasetsThroughJobs:
+    """Follow the source jobs of all edge sets, also through other jobs.
+
+    is_newest: tells whether an edge set is of the newest execution of its job and output, or a declaration in force.
+    key_as_sent: returns the key of a job from its name as sent; name_of: returns the name of a job from its key, which
+    may be the id of an artifact.
+    """
+    if not graph.with_source_jobs:  # no edge set has a job as a source
+        return DatasetsThroughJobs({}, frozenset())
+    jobs = _JobReads(graph, graph.of_job, key_as_sent, name_of)
+    newest = {key: set(filter(is_newest, numbers)) for key, numbers in graph.of_job.items()}
+    newest_jobs = _JobReads(graph, newest, key_as_sent, name_of)
+    through: dict[int, frozenset[Name]] = {}
+    unfollowed = set()
+    for number in graph.with_source_jobs:
+        job_output, lineage = graph.sets[number]
+        sources = set(map(key_as_sent, lineage.jobs))
+        every = jobs.behind(sources)
+        found = frozenset().union(*map(jobs.reads, every))
+        if found:
+            through[number] = found
+        own = {job_output.job, name_of(job_output.job)} & sources
+        reads_itself = bool(lineage.reads) or any(map(jobs.is_fed, own))
+        if (own and not reads_itself) or not all(map(newest_jobs.leads_to_a_dataset, every)):
+            unfollowed.add(number)
+    return DatasetsThroughJobs(through, frozenset(unfollowed))
+
+
+class _JobReads:
+    """The datasets that jobs read in some edge sets of theirs.
+
+    All executions count for what a job reads, because rows that an older one wrote may still be there. That a job
+    reports what it reads follows from its newest executions only: an older one shows nothing about these.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        of_job: Mapping[Name, Set[int]],
+        key_as_sent: Callable[[Name], Name],
+        name_of: Callable[[Name], Name],
+    ):
+        self._graph = graph
+        self._key_as_sent = key_as_sent
+        self._numbers: dict[Name, set[int]] = {}
+        for key, numbers in of_job.items():
+            if any(graph.sets[number][0].has_job for number in numbers):
+                for name in {key, name_of(key)}:
+                    self._numbers.setdefault(name, set()).update(numbers)
+        self._reads: dict[Name, frozenset[Name]] = {}
+        self._feeds: dict[Name, list[JobFeed]] = {}
+        for number in graph.feeding:
+            for feed in graph.sets[number][1].feeds:
+                self._feeds.setdefault(key_as_sent(feed.job), []).append(feed)
+
+    def behind(self, jobs: Iterable[Name]) -> set[Name]:
+        """Return jobs with all jobs that feed them, directly or through other jobs."""
+        found: set[Name] = set()
+        todo = list(jobs)
+        while todo:
+            job = todo.pop()
+            if job not in found:
+                found.add(job)
+                named = chain.from_iterable(self._graph.sets[number][1].jobs for number in self._edge_sets_of(job))
+                fed = chain.from_iterable(feed.jobs for feed in self._feeds.get(job, ()))
+                todo += map(self._key_as_sent, (*named, *fed))
+        return found
+
+    def reads(self, job: Name) -> frozenset[Name]:
+        """Return the datasets that a job itself reads."""
+        found = self._reads.get(job)
+        if found is None:
+            own = chain.from_iterable(self._graph.sets[number][1].reads for number in self._edge_sets_of(job))
+            fed = chain.from_iterable(feed.datasets for feed in self._feeds.get(job, ()))
+            found = self._reads[job] = frozenset((*own, *fed))
+        return found
+
+    def leads_to_a_dataset(self, job: Name) -> bool:
+        """Tell whether a job, or one that feeds it, reads a dataset."""
+        return any(map(self.reads, self.behind([job])))
+
+    def is_fed(self, job: Name) -> bool:
+        """Tell whether an event reports a dataset that feeds a job (rule 4.13)."""
+        return any(feed.datasets for feed in self._feeds.get(job, ()))
+
+    def _edge_sets_of(self, job: Name) -> set[int]:
+        return self._numbers.get(job, set())

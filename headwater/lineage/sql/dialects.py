@@ -1,0 +1,31 @@
+"""Rule 13.2: find the dialect of SQL from its facet, else from the producer, else from the dataset namespaces."""
+
+import re
+from collections.abc import Iterable
+
+_DIALECTS = {
+    "awsathena": "athena", "sqlserver": "tsql", "mssql": "tsql", "synapse": "tsql", "azuresql": "tsql",
+    "fabric-warehouse": "tsql", "postgresql": "postgres", "greenplum": "postgres", "cockroachdb": "postgres",
+    "mariadb": "mysql", "unitycatalog": "databricks", "sparksql": "spark", "awsglue": "spark", "s3": "", "gs": "",
+    "trino": "trino", "presto": "presto", "postgres": "postgres", "redshift": "redshift", "snowflake": "snowflake",
+    "bigquery": "bigquery", "athena": "athena", "tsql": "tsql", "mysql": "mysql", "oracle": "oracle",
+    "sqlite": "sqlite", "duckdb": "duckdb", "hive": "hive", "spark": "spark", "databricks": "databricks",
+    "clickhouse": "clickhouse", "teradata": "teradata",
+}  # fmt: skip
+"""The parser's name of a dialect, by its name in facets, producers and schemes of namespaces."""
+
+_WORD = re.compile(r"[a-z][a-z0-9-]*")
+ANY_DIALECT = ""
+"""The default dialect of the parser, which has the features that most dialects share."""
+
+
+def dialect_of(facet_dialect: str | None, namespaces: Iterable[str], producer: str) -> str:
+    """Return the parser's name of a dialect, `ANY_DIALECT` if it is not known.
+
+    `facet_dialect`: the dialect in the facet; namespaces: of the datasets, outputs first; producer: its URI.
+    """
+    if facet_dialect and (found := _DIALECTS.get(facet_dialect.strip().casefold())):
+        return found
+    words = [*reversed(_WORD.findall(producer.casefold()))]
+    schemes = [namespace.casefold().partition(":")[0] for namespace in namespaces]
+    return next((found for word in (*words, *schemes) if (found := _DIALECTS.get(word))), ANY_DIALECT)

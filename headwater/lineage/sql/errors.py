@@ -1,0 +1,16 @@
+"""The reasons why Headwater does not read the columns of a statement. Answers contain them in `unread`."""
+
+
+class UnsupportedSql(Exception):
+    """Headwater does not read a statement. The message is the reason and contains no literals of the statement."""
+
+
+def shorten_name(name: str) -> str:
+    """Return a name for a reason, truncated to 80 characters."""
+    return name if len(name) <= _MAX_LENGTH else name[:_MAX_LENGTH] + "…"
+
+
+HIDDEN_NAMES = "the SQL selects columns by a pattern, which Headwater does not support"
+STAR_OF_UNKNOWN_TABLE = "the SQL uses `*` for a table, but no event of the run reports the columns of this table"
+
+_MAX_LENGTH = 80

@@ -1,0 +1,89 @@
+"""Rule 6.7: find out from the SQL of a run whether it replaces all source_query, a part of them, or partitions."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from headwater.lineage.edges.write_kinds import NOT_IF_EXISTS, PART, PARTITIONS, SQL_WHOLE
+from headwater.lineage.sql.errors import UnsupportedSql
+from headwater.lineage.sql.parser import parse_statements
+from headwater.lineage.sql.statements import source_query, table_name, target_table
+
+_SIGN_WORDS = re.compile(r"\b(?:TRUNCATE|DELETE|UPDATE|MERGE|PARTITION|PARTITIONED|REPLACE|EXISTS)\b", re.I)
+"""SQL without these words has none of the signs, so most INSERTs and SELECTs are not parsed here."""
+
+_PART = re.compile(r"\b(?:DELETE|UPDATE|MERGE|REPLACE\s+WHERE)\b", re.I)
+_PARTITION = re.compile(r"\b(?:PARTITION|PARTITIONED\s+BY)\s*\(", re.I)
+
+
+def find_write_signs(sql: str, dialect: str) -> frozenset[str]:
+    """Return the signs of how SQL writes (`write_kinds`). SQL that cannot be parsed yields only PART and PARTITIONS."""
+    if not _SIGN_WORDS.search(sql):
+        return frozenset()
+    try:
+        return _signs(parse_statements(sql, dialect))
+    except (UnsupportedSql, RecursionError):
+        return frozenset(_signs_in_text(sql))
+
+
+def _signs_in_text(sql: str) -> Iterator[str]:
+    if _PART.search(sql):
+        yield PART
+    if _PARTITION.search(sql):
+        yield PARTITIONS
+
+
+def _signs(statements: Sequence[exp.Expr]) -> frozenset[str]:
+    found = {sign for statement in statements for sign in _statement_signs(statement)}
+    targets = {target for statement in statements if (target := _target_name(statement)) is not None}
+    if SQL_WHOLE in found and len(targets) > 1:
+        found.discard(SQL_WHOLE)
+    return frozenset(found)
+
+
+def _statement_signs(statement: exp.Expr) -> Iterator[str]:
+    if isinstance(statement, exp.Command):
+        yield from _signs_in_text(statement.sql())
+    elif isinstance(statement, exp.TruncateTable):
+        yield PARTITIONS if statement.args.get("partition") else SQL_WHOLE
+    elif isinstance(statement, exp.Delete):
+        bounded = any(statement.args.get(key) for key in ("where", "using", "limit", "tables"))
+        yield PART if bounded else SQL_WHOLE
+    elif isinstance(statement, exp.Update | exp.Merge):
+        yield PART
+    elif isinstance(statement, exp.Insert):
+        if statement.args.get("where"):
+            yield PART
+        if statement.args.get("partition") or statement.this.find(exp.Partition):
+            yield PARTITIONS
+    elif isinstance(statement, exp.Alter):
+        if statement.find(exp.Partition):
+            yield PARTITIONS
+    elif isinstance(statement, exp.Create):
+        yield from _create_signs(statement)
+
+
+def _create_signs(statement: exp.Create) -> Iterator[str]:
+    if statement.kind != "TABLE":
+        return
+    if statement.args.get("exists"):
+        yield NOT_IF_EXISTS
+    elif statement.args.get("replace") and source_query(statement.expression) is not None:
+        yield SQL_WHOLE
+    properties = statement.args.get("properties")
+    if properties and properties.find(exp.PartitionedByProperty):
+        yield PARTITIONS
+
+
+def _target_name(statement: exp.Expr) -> str | None:
+    """Return the name of the table that a statement writes, else its text; None if it writes no table."""
+    if isinstance(statement, exp.TruncateTable):
+        tables = statement.expressions
+        return tables[0].sql().casefold() if len(tables) == 1 else statement.sql()
+    if isinstance(statement, exp.Insert | exp.Delete | exp.Update | exp.Merge | exp.Create):
+        if isinstance(statement, exp.Create) and statement.kind != "TABLE":
+            return None
+        table = target_table(statement.this)
+        return table_name(table).casefold() if isinstance(table, exp.Table) else statement.sql()
+    return None

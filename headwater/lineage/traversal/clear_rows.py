@@ -1,0 +1,93 @@
+"""Rule 8.4: find columns that still contain rows with clear values, and when these were written."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.generations import MAX_TIME_US
+from headwater.lineage.traversal.column_graph import Graph
+from headwater.lineage.traversal.frontier import Hit
+
+
+class Writes(NamedTuple):
+    """Functions for the times of writes, in microseconds.
+
+    seen: returns when runs first and last reported an edge set.
+    rows_until: returns when the rows of a write to a dataset were gone, `MAX_TIME_US` if they still exist.
+    """
+
+    seen: Callable[[int], tuple[int, int]]
+    rows_until: Callable[[Name, int], int]
+
+
+class ClearRows(NamedTuple):
+    """Clear values that runs wrote into a column.
+
+    wrote_us: the latest time at which one of the runs may have written them.
+    until_us: the time when they were gone, `MAX_TIME_US` if they still exist.
+    hit: the edge by which they were written.
+    """
+
+    wrote_us: int
+    until_us: int
+    hit: Hit
+
+    @property
+    def are_there(self) -> bool:
+        """Whether the values still exist: no whole rewrite has replaced them, and the dataset still keeps them."""
+        return self.until_us == MAX_TIME_US
+
+
+def clear_rows(graph: Graph, clear: Collection[int], writes: Writes) -> dict[int, ClearRows]:
+    """Return the clear values in each column that were written from columns with clear values at that time.
+
+    A column that a whole rewrite replaced may have been copied before, so it is followed until the end of the rewrite.
+    clear: nodes that contain clear values by the newest executions; they are not part of the result.
+    """
+    found: dict[int, ClearRows] = {}
+    todo = list(clear)
+    while todo:
+        source = todo.pop()
+        until_us = found[source].until_us if source in found else MAX_TIME_US
+        for target, edges in _clear_edges(graph, source, clear).items():
+            seen = [writes.seen(number) for _, number in edges]
+            if min(first_us for first_us, _ in seen) > until_us:
+                continue
+            wrote_us = min(max(last_us for _, last_us in seen), until_us)
+            last = [edge for edge, (_, last_us) in zip(edges, seen, strict=True) if last_us >= wrote_us]
+            hit = min(
+                (Hit(target, 0, False, source, *edge) for edge in last), key=lambda each: _tie_breaker(graph, each)
+            )
+            now, known = ClearRows(wrote_us, _rows_until_us(graph, writes, target, wrote_us), hit), found.get(target)
+            if known is None or (now.until_us, wrote_us) > (known.until_us, known.wrote_us):
+                todo.append(target)
+            elif (wrote_us, _tie_breaker(graph, hit)) <= (known.wrote_us, _tie_breaker(graph, known.hit)):
+                continue
+            found[target] = now
+    return found
+
+
+def _rows_until_us(graph: Graph, writes: Writes, target: int, wrote_us: int) -> int:
+    return writes.rows_until(graph.names[graph.dataset_of[target]], wrote_us)
+
+
+def _tie_breaker(graph: Graph, hit: Hit) -> tuple[object, ...]:
+    """Return the sort key for edges with the same time."""
+    source, job = graph.columns[hit.parent], graph.sets[hit.edge_set][0].job
+    return graph.names[source.dataset], source.key or "", job, repr(graph.transformations[hit.transformation])
+
+
+def _clear_edges(graph: Graph, source: int, but: Collection[int]) -> Mapping[int, Sequence[tuple[int, int]]]:
+    """Return the DIRECT edges of observed runs from a column that do not mask, by target.
+
+    but: targets that are left out.
+    """
+    found = defaultdict[int, list[tuple[int, int]]](list)
+    for target, transformation, number in graph.out.edges(source):
+        how = graph.transformations[transformation]
+        if graph.dataset_of[target] < 0 or target in but or not how.direct or how.masked:
+            continue
+        if graph.sets[number][0].layer == "observed":
+            found[target].append((transformation, number))
+    return found

@@ -1,6 +1,6 @@
 """The metadata table, and names that depend on it: ids of OneLake, SQL endpoints, shortcuts and mounts.
 
-`docs/names.md` describes its columns.
+`docs/reference/names.md` describes its columns.
 """
 
 import csv

@@ -22,8 +22,8 @@ from bench.hostile_sql import CROWDED, HOSTILE, WIDE
 from bench.observed_sql import observed_statements
 from bench.statements import Statement, statements, without_column_lineage
 from headwater.common.errors import InvalidEvent
-from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
@@ -165,7 +165,7 @@ def _named(event: dict[str, Any]) -> set[tuple[str, str]]:
 
 def edges_of(event: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> tuple[frozenset[Edge], str | None]:
     """Return the edges that the rules make of one event, as if its run had no other; others: what other runs said."""
-    contents = ContentsInMemory()
+    contents = FacetContentsInMemory()
     reader = FactsReader(default_rules().canonical, contents)
     told = {"run": {"runId": RUN}} | {"eventTime": event.get("eventTime") or "2026-03-01T00:00:00Z"}
     job = {**event["job"], "name": "statement"}  # a statement's other half, which Spark observes, needs no inference
@@ -173,10 +173,10 @@ def edges_of(event: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> tu
     facts = []
     for number, each in enumerate((whole, *others)):
         with suppress(InvalidEvent):  # some of what was recorded was made so on purpose
-            facts.append(reader.read(f"{number:032x}", NOW_US, body(each).decode()))
+            facts.append(reader.read_event(f"{number:032x}", NOW_US, body(each).decode()))
     said = FactSnapshot(facts, contents).store.candidates.values()
     found = [by_run[RUN].lineage for by_run in said if RUN in by_run]
-    unread = next((lineage.unread for lineage in found if lineage.unread), None)
+    unread = next((lineage.unread_sql_reason for lineage in found if lineage.unread_sql_reason), None)
     return frozenset(edge for lineage in found for edge in _of_output(lineage)), unread
 
 
@@ -189,7 +189,7 @@ def _of_output(lineage: OutputLineage) -> Iterable[Edge]:
             edge.source.name,
             edge.column,
             target,
-            "masked" if step.masked else "direct" if step.direct else "indirect",
+            "masked" if step.is_masked else "direct" if step.is_direct else "indirect",
         )
 
 

@@ -27,7 +27,7 @@ from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.runs.job_hierarchy import Granularity
+from headwater.lineage.runs.jobs import JobLevel
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.questions import definitions
 
@@ -65,7 +65,7 @@ def run() -> list[Figure]:
     found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         views = _indexed(Path(folder) / "pipelines", [*pipelines()])
-        for granularity in get_args(Granularity):
+        for granularity in get_args(JobLevel):
             found += _asked(views, granularity, "pipelines")
             found += _marquez(views, granularity)
         views.close()
@@ -75,7 +75,7 @@ def run() -> list[Figure]:
     return found
 
 
-def _asked(views: ViewOpener, granularity: Granularity, what: str) -> Iterator[Figure]:
+def _asked(views: ViewOpener, granularity: JobLevel, what: str) -> Iterator[Figure]:
     sources = SimpleNamespace(open_views=views)
     began = time.process_time()
     answer = definitions.jobs.ask(sources, {"granularity": granularity, "limit": "2000"})
@@ -86,7 +86,7 @@ def _asked(views: ViewOpener, granularity: Granularity, what: str) -> Iterator[F
     yield Figure("  CPU", spent, "ms")
 
 
-def _marquez(views: ViewOpener, granularity: Granularity) -> Iterator[Figure]:
+def _marquez(views: ViewOpener, granularity: JobLevel) -> Iterator[Figure]:
     asked = QueryParams(
         {"nodeId": f"dataset:{LAKE}:table_{STATEMENTS // 2}", "depth": "2000"} | {"granularity": granularity}
     )

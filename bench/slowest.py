@@ -25,13 +25,14 @@ from bench.figures import Figure, middle, show
 from bench.spark_pass import CORES, measured
 from headwater.events.envelope import read_envelope
 from headwater.index.writing.follower import IndexFollower
-from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, output_lineages
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.edges.output_lineage import EdgeRules
+from headwater.lineage.edges.run_edges import derive_output_lineages
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.merged_run import fold
+from headwater.lineage.runs.merged_run import merge_run
 from headwater.operations.runtime.index import open_index_home
 from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.targets.purview.entities import EntityBuilder
@@ -95,10 +96,10 @@ class Stations:
 
     def _derive(self, body: bytes) -> None:
         """Derive edges as silver does, whose Python tasks run the same functions."""
-        contents, naming = ContentsInMemory(), NameResolver()
-        fact = FactsReader(self._rules.canonical, contents).read("id", 1, body.decode())
+        contents, naming = FacetContentsInMemory(), NameResolver()
+        fact = FactsReader(self._rules.canonical, contents).read_event("id", 1, body.decode())
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
-        output_lineages(fold([fact], naming), rules)
+        derive_output_lineages(merge_run([fact], naming), rules)
 
     def _convert(self, body: bytes) -> None:
         """Convert the event for the two sinks that read lineage."""

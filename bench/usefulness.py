@@ -20,8 +20,8 @@ from headwater.events.times import parse_time
 from headwater.governance.declarations.declaration import resolve_declaration
 from headwater.governance.declarations.events import job_event
 from headwater.governance.declarations.file import read_declaration_file
-from headwater.lineage.edges.declared_masking import remasked
-from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_constants, read_consumers
 from headwater.lineage.runs.event_reading import FactsReader
@@ -62,13 +62,13 @@ ColumnVerdicts = dict[tuple[str, str], tuple[str, str]]
 
 def verdicts_of(lines: Sequence[str], rules: UserRules) -> ColumnVerdicts:
     """Judge all columns of all datasets that some events name."""
-    contents = ContentsInMemory()
+    contents = FacetContentsInMemory()
     reader = FactsReader(rules.names.canonical, contents)
     facts = []
     for number, line in enumerate(lines):
         received_us = parse_time(json.loads(line).get("eventTime", ""))[0] or 0
-        facts.append(reader.read(f"{number:032x}", received_us, line))
-    snapshot = FactSnapshot(facts, contents, partial(remasked, rules), rules)
+        facts.append(reader.read_event(f"{number:032x}", received_us, line))
+    snapshot = FactSnapshot(facts, contents, partial(apply_masking_rules, rules), rules)
     counted = snapshot.counted_with_earlier(Window())
     return {
         (dataset.name, each.key): (each.verdict, each.reason)

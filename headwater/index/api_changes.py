@@ -18,7 +18,7 @@ from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_order import order_text
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.write_properties import CHANGE_FACET, CHANGE_NAMESPACE
 

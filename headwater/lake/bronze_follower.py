@@ -13,8 +13,8 @@ from headwater.lake.events_by_time import EVENT_US, ORDER
 from headwater.lake.queries import QueryRows, day_of, quoted
 from headwater.lake.settling import JUDGED
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import run_key
-from headwater.lineage.runs.run_facts import TERMINAL
+from headwater.lineage.runs.jobs import run_key
+from headwater.lineage.runs.run_facts import TERMINAL_TYPES
 
 Progress = Mapping[tuple[str, str], int]
 """The newest sequence that a consumer has processed, by (log epoch, partition)."""
@@ -129,7 +129,7 @@ def _events(found: QueryRows, sent: Collection[str]) -> list[BronzeEvent]:
     return list(map(BronzeEvent, *who, map(sent_of, zip(*what, strict=True))))
 
 
-_ENDS = ", ".join(f"'{state}'" for state in TERMINAL)
+_ENDS = ", ".join(f"'{state}'" for state in TERMINAL_TYPES)
 _ABOVE = ", ".join(f"{kind}_{name}" for kind in ("parent", "root") for name in ("run_id", "job_namespace", "job_name"))
 _HEAD = (
     "sequence, event_id, cast(received_at as bigint) AS received_us, event_kind AS kind, event_type AS state, run_id, "
@@ -175,7 +175,7 @@ def _placed_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]
 
 def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
     """Return the terminal events of runs, in order of receipt. since_us: received since that day (UTC)."""
-    named, ends = (", ".join(map(quoted, some)) for some in (run_ids, TERMINAL))
+    named, ends = (", ".join(map(quoted, some)) for some in (run_ids, TERMINAL_TYPES))
     return _placed_heads(
         bronze,
         f"received_date >= '{day_of(since_us)}' AND event_type IN ({ends}) AND run_id IN ({named}) "

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from headwater.lake.bronze_tables import Bronze
-from headwater.lineage.runs.event_order import newest_events_first
+from headwater.lineage.runs.event_order import newest_events_first_sql
 
 
 class StoredBody(NamedTuple):
@@ -41,7 +41,7 @@ def events_with_member(bronze: Bronze, member: str, limit: int) -> list[StoredBo
     """Return the newest events (rule 1) that may contain a member with this name, such as a facet."""
     pattern = member.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "''")
     rows = bronze.events.query(
-        f"SELECT {_SHOWN} FROM t WHERE body LIKE '%\"{pattern}\"%' ORDER BY {newest_events_first()} LIMIT {limit}"
+        f"SELECT {_SHOWN} FROM t WHERE body LIKE '%\"{pattern}\"%' ORDER BY {newest_events_first_sql()} LIMIT {limit}"
     )
     return [_stored(row) for row in rows.to_pylist()]
 
@@ -51,7 +51,7 @@ def newest_of_run(bronze: Bronze, run_id: str, member: str) -> str | None:
     quoted = run_id.lower().replace("'", "''")
     rows = bronze.events.query(
         f"SELECT body FROM t WHERE lower(run_id) = '{quoted}' AND body LIKE '%\"{member}\"%' "
-        f"ORDER BY {newest_events_first()} LIMIT 1"
+        f"ORDER BY {newest_events_first_sql()} LIMIT 1"
     ).to_pylist()
     return str(rows[0]["body"]) if rows else None
 

@@ -9,9 +9,8 @@ import msgspec
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lake.queries import day_of, quoted
-from headwater.lineage.runs.event_order import newest_events_first
-from headwater.lineage.runs.id_prefixes import beginning
-from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.event_order import newest_events_first_sql
+from headwater.lineage.runs.jobs import parse_id_prefix, run_id_of
 from headwater.tables import SHAPES
 
 _ROW = (
@@ -44,7 +43,7 @@ def whole_run_id(bronze: Bronze, run_id: str) -> str:
     if run_id.startswith('["') and run_id.endswith('"]'):
         with suppress(msgspec.DecodeError):
             return run_id_of(run_id)
-    text, is_cut = beginning(run_id)
+    text, is_cut = parse_id_prefix(run_id)
     if not text or len(text) >= _UUID_CHARACTERS:
         return run_id
     fits = f"starts_with(lower(run_id), {quoted(text.lower())})"
@@ -96,7 +95,8 @@ def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[t
     """Yield name and newest JobEvent (rule 1) of each job whose name has this prefix. Reads no other bodies."""
     is_it = f"event_kind = 'JOB' AND job_namespace = {quoted(namespace)} AND starts_with(job_name, {quoted(prefix)})"
     rows = bronze.events.query(
-        f"SELECT job_name, log, incarnation, partition, sequence FROM t WHERE {is_it} ORDER BY {newest_events_first()}"
+        f"SELECT job_name, log, incarnation, partition, sequence FROM t "
+        f"WHERE {is_it} ORDER BY {newest_events_first_sql()}"
     ).to_pylist()
     newest = {row["job_name"]: row for row in reversed(rows)}
     places = {name: (row["log"], row["incarnation"], row["partition"], row["sequence"]) for name, row in newest.items()}

@@ -31,7 +31,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US, Span
 from headwater.lineage.rules.tags import TagsFacet
 from headwater.lineage.runs.event_order import Order
-from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.jobs import run_id_of
 from headwater.questions.answer_types.common import Job
 from headwater.questions.answer_types.lists import ChangedThing, ChangeItem, Changes, ChangeWord
 
@@ -104,10 +104,10 @@ def _unlisted(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     for dataset in history.mentioned():
         names, columns = live.naming.names_of(dataset), live.columns(dataset)
         for each in unlisted_by_readers(live, dataset, history.until_us):
-            if each.since.time_us > history.since_us:
-                types = history.described_columns(names, [each.listed])
+            if each.unlisted_since.time_us > history.since_us:
+                types = history.described_columns(names, [each.last_mention])
                 shown = next(column for column in types if columns.key(column) == each.column)
-                kind, order = types[shown].type, Order(*each.since[:4])
+                kind, order = types[shown].type, Order(*each.unlisted_since[:4])
                 run = partial(history.run_of, order)
                 yield Difference("column", dataset, shown, kind, None, order.time_us, run, unlisted=True)
 

@@ -9,15 +9,20 @@ from headwater.index.reading.change_history import ChangeHistory, DescribedColum
 from headwater.index.reading.contract_history import ContractHistory
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_history import SCAN_LIMIT, RunHistory
-from headwater.lineage.edges.complete_lists import READ
-from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, Candidate, JobOutput, newness
+from headwater.lineage.edges.candidates import (
+    INPUTS_ONLY,
+    REPORTED_LINEAGE,
+    Candidate,
+    JobOutput,
+    candidate_order_key,
+)
 from headwater.lineage.edges.facet_contents import Transformation
-from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.schema_history import READER_LIST, SchemaMention
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet
 from headwater.lineage.runs.event_order import Order
-from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.jobs import run_id_of
 from headwater.lineage.snapshots.snapshot import Remask
 from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterval
 from headwater.questions.answer_types.common import Job
@@ -103,13 +108,15 @@ class StepHistory:
                 self._ends[line] = max(self._ends.get(line, change), change)
 
     def _date_writer(self, job: Name, known: Sequence[_Written]) -> None:
-        speaking = sorted((each for each in known if each.weight in (CARRIES, OPAQUE)), key=newness)
+        speaking = sorted(
+            (each for each in known if each.weight in (REPORTED_LINEAGE, INPUTS_ONLY)), key=candidate_order_key
+        )
         opaque = None
         for each in reversed(speaking):
-            if each.carries:
+            if each.has_column_lineage:
                 break
             opaque = self._change(each, job)
-        oldest = min(known, key=newness)
+        oldest = min(known, key=candidate_order_key)
         first = self._change(oldest, job) if len(known) <= SCAN_LIMIT else None
         before = self.writers.get(job)
         self.writers[job] = WriterHistory(
@@ -122,7 +129,7 @@ class StepHistory:
 
 def _by_time(known: Iterable[_Written]) -> dict[int, _Written]:
     """Return the writes by time. Of several writes at one time, the newest by rule 1.3 counts."""
-    return {each.time_us: each for each in sorted(known, key=newness)}
+    return {each.time_us: each for each in sorted(known, key=candidate_order_key)}
 
 
 def _newest_period(own: Sequence[ValidityInterval[int]]) -> tuple[int, int | None]:
@@ -169,7 +176,9 @@ class ColumnHistory:
         """Read the newest schemas of one dataset."""
         texts, self._run_of, every = ChangeHistory(live, 0, 0), run_of, history.lists()[:_MAX_SCHEMAS]
         self._seen = [(_order(each.since), texts.described_columns(history.names, each.lists)) for each in every]
-        written = [seen for each in every[:1] for seen in each.lists if seen.authority > READ or not each.has_base]
+        written = [
+            seen for each in every[:1] for seen in each.lists if seen.authority > READER_LIST or not each.has_base
+        ]
         self._written = texts.described_columns(history.names, written) if written else {}
 
     @property
@@ -201,7 +210,7 @@ class ColumnHistory:
         return [EndedColumn(column, self._run_of(order)) for column, order in found.items()]
 
 
-def _order(seen: SeenSchema) -> Order:
+def _order(seen: SchemaMention) -> Order:
     return Order(*seen[:4])
 
 

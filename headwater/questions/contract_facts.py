@@ -16,7 +16,7 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.event_order import Order
-from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.jobs import run_id_of
 from headwater.lineage.snapshots.as_of import View
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.traversal.column_graph import Graph
@@ -95,7 +95,7 @@ class ContractReader:
         found, cut = [], len(every) > COLUMNS
         for key in every[:COLUMNS]:
             sources, more = self._lineage.sources(name, key)
-            called = columns.shown(key)
+            called = columns.displayed_spelling(key)
             described = ages.types.get(called)
             kind, text = (described.type, described.description) if described else (None, None)
             found.append(
@@ -111,7 +111,9 @@ class ContractReader:
         columns = self._view.snapshot.shown_columns(name)
         return [
             NotListedColumn(
-                columns.shown(each.column), iso(each.listed.time_us) or "", self._run_of(Order(*each.since[:4]))
+                columns.displayed_spelling(each.column),
+                iso(each.last_mention.time_us) or "",
+                self._run_of(Order(*each.unlisted_since[:4])),
             )
             for each in unlisted_by_readers(self._live, name, self._until)
         ]

@@ -8,10 +8,10 @@ from headwater.common.errors import NotKnown
 from headwater.index.reading.contract_history import ContractHistory
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_history import RunHistory
-from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.rules.applied_rules import apply_masking_rules
+from headwater.lineage.rules.user_rules import is_never_hidden
 from headwater.lineage.snapshots.as_of import View
 from headwater.lineage.traversal.frontier import Hit
 from headwater.lineage.traversal.impact import walk
@@ -47,13 +47,17 @@ class ContractLineage:
         """live: locked to one generation while this object is in use. until_us: later runs are ignored."""
         self._snapshot, self._counted, self._rules = view._replace(counted=view.counted.only_newest())
         self._graph, self._live = view.snapshot.graph, live
-        self._shown, runs, remask = ColumnConverter(view.snapshot), RunHistory(live), partial(remasked, view.rules)
+        self._shown, runs, remask = (
+            ColumnConverter(view.snapshot),
+            RunHistory(live),
+            partial(apply_masking_rules, view.rules),
+        )
         self._ages = cache(lambda dataset: StepHistory(runs, dataset, until_us, remask))
         self._steps_into = cache(self._read_steps)
         self._surface = cache(self._find_surface)
         run_of = run_lookup(live)
         self._tag_ages = cache(lambda dataset: TagHistory(ContractHistory(live, dataset, until_us).tags(), run_of))
-        self._links = TableLinks(view.snapshot, view.counted, nothing_hidden)
+        self._links = TableLinks(view.snapshot, view.counted, is_never_hidden)
 
     def sources(self, dataset: Name, key: str) -> tuple[list[ContractSource], bool]:
         """Return the upstream columns of a column, nearest first, and whether there are more."""
@@ -75,7 +79,7 @@ class ContractLineage:
                 into = Column(*dataset.parts, None)
                 changes = [change for each in how if (change := self._ages(dataset).since(line, each))]
                 transformations = [shown_transformation(each) for each in sorted(how, key=str)]
-                place = Column(*source.parts, self._snapshot.columns(source).shown(column))
+                place = Column(*source.parts, self._snapshot.columns(source).displayed_spelling(column))
                 found.append(
                     ContractSource(
                         place.namespace, place.dataset, place.column or column, 1, into, min(how.values(), key=str),
@@ -91,8 +95,10 @@ class ContractLineage:
         ended = [(change, line, into) for into in every for line, change in self._ages(into).ended()]
         return [
             EndedStep(
-                Column(*line[0].parts, self._snapshot.columns(line[0]).shown(line[1])),
-                Column(*into.parts, None if line[2] is None else self._snapshot.columns(into).shown(line[2])),
+                Column(*line[0].parts, self._snapshot.columns(line[0]).displayed_spelling(line[1])),
+                Column(
+                    *into.parts, None if line[2] is None else self._snapshot.columns(into).displayed_spelling(line[2])
+                ),
                 self._run_reference(change),
             )
             for change, line, into in sorted(ended, key=lambda each: (-each[0].time_us, str(each)))
@@ -104,9 +110,9 @@ class ContractLineage:
         for each in sorted(self._graph.fed_by.get(number, ())) if number is not None else ():
             output, lineage = self._graph.sets[each]
             if output.has_job and self._counted.says(each):
-                ids = (self._graph.dataset(name) for name in lineage.tables)
+                ids = (self._graph.dataset(name) for name in lineage.source_datasets)
                 hides = any(far is not None and self._graph.is_opaquely_written(each, far) for far in ids)
-                hides = hides or bool(lineage.jobs and not lineage.carries)
+                hides = hides or bool(lineage.source_jobs and not lineage.has_column_lineage)
                 found[output.job] = found.get(output.job, False) or hides
         ages, writers = self._ages(dataset).writers, list[ContractWriter]()
         for job, hides in sorted(found.items()):
@@ -198,7 +204,7 @@ class ContractLineage:
         into = Column(*self._shown.place(hit.parent))
         via = self._shown.via(hit)
         how = self._steps(hit.node, hit.parent) or {self._graph.transformations[hit.transformation]: via.job}
-        transformations = [shown_transformation(each) for each in sorted(how, key=str) if each.direct]
+        transformations = [shown_transformation(each) for each in sorted(how, key=str) if each.is_direct]
         since = self._run_reference(self._age_back(hit, ways, ages))
         return ContractSource(
             namespace,
@@ -231,7 +237,7 @@ class ContractLineage:
         into = self._graph.names[number].plain
         from_number, column = self._graph.columns[source]
         line = (self._graph.names[from_number].plain, column or "", key)
-        how = [each for each in self._steps(source, target) if each.direct]
+        how = [each for each in self._steps(source, target) if each.is_direct]
         changes = [
             self._ages(into).since(line, each) for each in how or [self._graph.transformations[hit.transformation]]
         ]

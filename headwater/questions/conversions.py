@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from headwater.events.times import iso
 from headwater.lineage.edges.facet_contents import Transformation
-from headwater.lineage.edges.origins import origin_of
+from headwater.lineage.edges.output_lineage import edge_origin
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
@@ -19,15 +19,15 @@ from headwater.questions.answer_types.lineage import ReachedColumn
 
 def shown_column(snapshot: Snapshot, dataset: Name, key: str | None) -> Column:
     """Return a column with the spelling of the newest schema."""
-    return Column(*dataset.parts, None if key is None else snapshot.columns(dataset).shown(key))
+    return Column(*dataset.parts, None if key is None else snapshot.columns(dataset).displayed_spelling(key))
 
 
 def shown_transformation(transformation: Transformation) -> StepTransformation:
     """Return a transformation for an answer."""
     return StepTransformation(
-        "DIRECT" if transformation.direct else "INDIRECT",
+        "DIRECT" if transformation.is_direct else "INDIRECT",
         transformation.subtype,
-        transformation.masked,
+        transformation.is_masked,
         transformation.description,
     )
 
@@ -73,7 +73,7 @@ class ColumnConverter:
                 ReachedColumn(
                     namespace,
                     name,
-                    schema.shown(key) if key is not None else None,
+                    schema.displayed_spelling(key) if key is not None else None,
                     distance,
                     masked,
                     recreated,
@@ -92,12 +92,12 @@ class ColumnConverter:
         transformation = self._transformations.get(hit.transformation) or self._transformation(hit.transformation)
         output, lineage = self._graph.sets[hit.edge_set]
         presumed = True if hit.edge_set in self._presumed else UNSET
-        shown = Via(*self.place(hit.parent), job, transformation, origin_of(output, lineage), UNSET, presumed)
-        if not lineage.doubtful:
+        shown = Via(*self.place(hit.parent), job, transformation, edge_origin(output, lineage), UNSET, presumed)
+        if not lineage.doubtful_sources:
             self._vias[hit.parent, hit.transformation, hit.edge_set] = shown
             return shown
         ends = (self._graph.names[self._graph.columns[node].dataset] for node in (hit.parent, hit.node))
-        if any(end in lineage.doubtful for end in ends):  # in upstream walks, the reached end may be doubtful
+        if any(end in lineage.doubtful_sources for end in ends):  # in upstream walks, the reached end may be doubtful
             shown.doubtful = True
         return shown
 
@@ -105,7 +105,7 @@ class ColumnConverter:
         """Return namespace, dataset and column of a node."""
         number, key = self._graph.columns[node]
         namespace, name, schema = self._datasets.get(number) or self._dataset(number)
-        return namespace, name, None if key is None else schema.shown(key)
+        return namespace, name, None if key is None else schema.displayed_spelling(key)
 
     def _dataset(self, number: int) -> _ShownDataset:
         name = self._graph.names[number]

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from headwater.common.paging import ListPage, RowOrder
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.rules.user_rules import is_never_hidden
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.answer_types.lineage import Coverage, CoverageItem
@@ -33,7 +33,7 @@ _ORDER = RowOrder[CoverageItem](
 
 def coverage(
     snapshot: Snapshot, counted: CountedEdges, *, page: ListPage, kind: str | None = None,
-    hides: Callable[[Name], bool] = nothing_hidden,
+    hides: Callable[[Name], bool] = is_never_hidden,
 ) -> Coverage:  # fmt: skip
     """Answer which datasets and jobs lack column lineage, by reason.
 
@@ -70,14 +70,16 @@ def _feeding(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[Outp
 
 def _unread_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
     """Return why SQL that writes a dataset was not used, or only a part of it."""
-    return sorted({lineage.unread for lineage in _feeding(snapshot, counted, name) if lineage.unread})
+    return sorted(
+        {lineage.unread_sql_reason for lineage in _feeding(snapshot, counted, name) if lineage.unread_sql_reason}
+    )
 
 
 def _unread_by_job(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, set[str]]:
     found: dict[Name, set[str]] = {}
     for number, (job_output, lineage) in snapshot.graph.sets.items():
-        if lineage.unread and job_output.has_job and counted.says(number):
-            found.setdefault(job_output.job, set()).add(lineage.unread)
+        if lineage.unread_sql_reason and job_output.has_job and counted.says(number):
+            found.setdefault(job_output.job, set()).add(lineage.unread_sql_reason)
     return found
 
 
@@ -85,12 +87,15 @@ def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> st
     feeding = _feeding(snapshot, counted, name)
     if not feeding:
         return _SOURCE
-    if not any(lineage.carries for lineage in feeding):
+    if not any(lineage.has_column_lineage for lineage in feeding):
         return _OPAQUE
-    opaque = any(not lineage.carries and (lineage.tables or lineage.also_read or lineage.jobs) for lineage in feeding)
+    opaque = any(
+        not lineage.has_column_lineage and (lineage.source_datasets or lineage.other_inputs or lineage.source_jobs)
+        for lineage in feeding
+    )
     if opaque:
         return _PARTLY
-    return INFERRED if all(lineage.inferred for lineage in feeding if lineage.carries) else COVERED
+    return INFERRED if all(lineage.is_inferred for lineage in feeding if lineage.has_column_lineage) else COVERED
 
 
 def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
@@ -101,10 +106,10 @@ def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
             lineage.output is not None
             and job_output.has_job
             and counted.says(number)
-            and (lineage.says_something or lineage.also_read)
+            and (lineage.has_sources or lineage.other_inputs)
         ):
-            found.setdefault(job_output.job, set()).add(COVERED if lineage.carries else _OPAQUE_JOB)
-            if lineage.inferred:
+            found.setdefault(job_output.job, set()).add(COVERED if lineage.has_column_lineage else _OPAQUE_JOB)
+            if lineage.is_inferred:
                 inferring.add(job_output.job)
     return {
         job: _PARTLY_JOB

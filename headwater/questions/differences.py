@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from headwater.common.paging import ListPage, RowOrder
-from headwater.lineage.edges.schema_columns import parents
+from headwater.lineage.edges.schema_columns import parent_keys
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
@@ -48,11 +48,11 @@ def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[Na
         output = lineage.output.plain
         for edge in lineage.edges:
             if edge.source.plain in existing and _has_column(snapshot, edge.source, edge.column):
-                targets = lineage.columns if edge.target is None else (edge.target,)
+                targets = lineage.dataset_wide_targets if edge.target is None else (edge.target,)
                 for target in targets:
-                    found = NamedEdge(edge.source.plain, edge.column, output, target, edge.transformation.direct)
-                    yield found, EdgeJob(job_output.job, edge.transformation.masked)
-        for source in () if lineage.carries else {name.plain for name in lineage.tables} & existing:
+                    found = NamedEdge(edge.source.plain, edge.column, output, target, edge.transformation.is_direct)
+                    yield found, EdgeJob(job_output.job, edge.transformation.is_masked)
+        for source in () if lineage.has_column_lineage else {name.plain for name in lineage.source_datasets} & existing:
             yield NamedEdge(source, None, output, None, True), EdgeJob(job_output.job, False)
 
 
@@ -66,7 +66,7 @@ def _has_column(snapshot: Snapshot, source: Name, key: str) -> bool:
     if source == newest or not columns.names:
         return True
     own = columns.key(key)
-    return any(each in columns.by_key for each in (own, *parents(own, columns.top_level)))
+    return any(each in columns.by_key for each in (own, *parent_keys(own, columns.top_level)))
 
 
 def difference(
@@ -125,4 +125,4 @@ def _item(
 
 
 def _shown(snapshot: Snapshot, dataset: Name, key: str | None) -> str | None:
-    return None if key is None else snapshot.shown_columns(dataset).shown(key)
+    return None if key is None else snapshot.shown_columns(dataset).displayed_spelling(key)

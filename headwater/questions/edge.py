@@ -2,8 +2,7 @@
 
 from headwater.common.errors import NotKnown
 from headwater.events.times import iso
-from headwater.lineage.edges.origins import origin_of
-from headwater.lineage.edges.run_edges import Edge, OutputLineage
+from headwater.lineage.edges.output_lineage import Edge, OutputLineage, edge_origin
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.counted_edges import CountedEdges
@@ -27,7 +26,7 @@ def why(snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, coun
         job_output, lineage = snapshot.graph.sets[each]
         edges = [edge for edge in lineage.edges if _is_asked(edge, lineage, source, column, target)]
         if counts[each] and (
-            edges or (column is None and target is None and source in (each.plain for each in lineage.tables))
+            edges or (column is None and target is None and source in (each.plain for each in lineage.source_datasets))
         ):
             items.append(_item(snapshot, each, job_output.job, edges))
     if not items:
@@ -38,14 +37,14 @@ def why(snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, coun
 def _is_asked(edge: Edge, lineage: OutputLineage, source: Name, column: str | None, target: str | None) -> bool:
     if edge.source.plain != source or (column is not None and edge.column != column):
         return False
-    return target is None or edge.target == target or (edge.target is None and target in lineage.columns)
+    return target is None or edge.target == target or (edge.target is None and target in lineage.dataset_wide_targets)
 
 
 def _item(snapshot: Snapshot, number: int, job: Name, edges: list[Edge]) -> EdgeReason:
     stats = snapshot.stats(number)
     return EdgeReason(
         Job(*snapshot.job(job).parts),
-        origin_of(*snapshot.graph.sets[number]),
+        edge_origin(*snapshot.graph.sets[number]),
         [
             shown_transformation(transformation)
             for transformation in dict.fromkeys(edge.transformation for edge in edges)

@@ -11,8 +11,8 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_with_member, newest_of_run
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import run_id_of
-from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_facets
+from headwater.lineage.runs.jobs import run_id_of
+from headwater.lineage.runs.sent_facets import SentFacet, parse_stored_event, sent_facets
 from headwater.questions.answer_types.lists import FacetItem, Facets
 
 MAX_EVENTS = 5_000
@@ -30,7 +30,9 @@ def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, p
     events = events_with_member(bronze, name, MAX_EVENTS)
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
-        for sent in sent_facets(event_id, received_us, read_stored(body), names.in_event, names.job, of_runs=True):
+        for sent in sent_facets(
+            event_id, received_us, parse_stored_event(body), names.in_event, names.job, has_run_specific_facets=True
+        ):
             known = newest.get(sent.name)
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
                 newest[sent.name] = sent
@@ -69,7 +71,7 @@ def merge_facets(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
     """Return the newest value of each facet of a run or job over its events, without deleted ones."""
     newest: dict[str, SentFacet] = {}
     for event in events:
-        for sent in sent_facets(event.event_id, event.received_us, read_stored(event.body), lambda *_: Name):
+        for sent in sent_facets(event.event_id, event.received_us, parse_stored_event(event.body), lambda *_: Name):
             known = newest.get(sent.facet)
             if sent.entity == entity and (known is None or known.order < sent.order):
                 newest[sent.facet] = sent

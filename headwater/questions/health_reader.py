@@ -10,7 +10,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.write_times import NewestRun, TimedWrite, WriteTimes
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
-from headwater.lineage.rules.user_rules import nothing_hidden
+from headwater.lineage.rules.user_rules import is_never_hidden
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.questions.answer_types.common import Dataset, Job
@@ -54,7 +54,7 @@ class HealthReader:
         """live: locked to one generation while the reader is in use."""
         self.times = WriteTimes(live, now_us)
         self._live, self._counted, self.now_us = live, counted, now_us
-        self._links = TableLinks(live, counted, nothing_hidden)
+        self._links = TableLinks(live, counted, is_never_hidden)
         self._runs: dict[int, NewestRun | None] = {}
         self._datasets: dict[Name, HealthState] = {}
 

@@ -2,7 +2,7 @@
 
 from headwater.events.times import iso
 from headwater.index.reading.run_history import RunTree, TreeRun
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.answer_types.common import Job
 from headwater.questions.answer_types.graphs import Hierarchy, HierarchyRun

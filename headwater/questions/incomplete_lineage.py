@@ -17,11 +17,11 @@ def unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> list[Unfinish
     for number in numbers:
         job_output, lineage = snapshot.graph.sets[number]
         run, job = snapshot.newest_run(number), Job(*snapshot.job(job_output.job).parts)
-        if run is not None and lineage.attempt:
-            state = ENDED if lineage.attempt == "RUNNING" and snapshot.has_ended(run) else lineage.attempt
+        if run is not None and lineage.attempt_state:
+            state = ENDED if lineage.attempt_state == "RUNNING" and snapshot.has_ended(run) else lineage.attempt_state
             each = UnfinishedRun(run, job, state, iso(snapshot.stats(number).last_us))
-            known = found.setdefault((run, lineage.attempt), each)
-            found[run, lineage.attempt] = max(known, each, key=_newest)
+            known = found.setdefault((run, lineage.attempt_state), each)
+            found[run, lineage.attempt_state] = max(known, each, key=_newest)
     return sorted(found.values(), key=lambda each: (each.time or "", each.run, each.state), reverse=True)
 
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from headwater.common.errors import NotKnown
 from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_hierarchy import Ancestor, Fold, Granularity
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import Ancestor, FoldJob, JobLevel, job_key
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.answer_types.common import Dataset
@@ -42,7 +41,7 @@ class JobContext(NamedTuple):
     """
 
     orchestrated: Iterable[Name]
-    fold: Fold
+    fold: FoldJob
     ancestors: Callable[[Name], list[Ancestor]]
     dependencies: Callable[[Name], Iterable[Dependency]]
     named: Callable[[str | None, str], Iterable[Name]]
@@ -67,7 +66,7 @@ class _DatasetFlow(NamedTuple):
 
 
 def job_graph(
-    snapshot: Snapshot, counted: CountedEdges, known: JobContext, granularity: Granularity, bounds: JobBounds
+    snapshot: Snapshot, counted: CountedEdges, known: JobContext, granularity: JobLevel, bounds: JobBounds
 ) -> JobGraph:
     """Answer jobs with data flow and control flow between them.
 
@@ -180,7 +179,7 @@ def _find(snapshot: Snapshot, there: Iterable[Name], known: JobContext, namespac
         return find_job(snapshot, others or every, namespace, name)
 
 
-def _data_flow(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _DatasetFlow:
+def _data_flow(snapshot: Snapshot, counted: CountedEdges, fold: FoldJob) -> _DatasetFlow:
     found = _DatasetFlow(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
     for number, (group, lineage) in snapshot.graph.sets.items():
         if group.has_job and counted.says(number):
@@ -188,7 +187,7 @@ def _data_flow(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _Datase
             if lineage.output is not None:
                 found.writers[lineage.output.plain].add(job)
                 found.written[job].add(lineage.output.plain)
-            for name in (*lineage.tables, *lineage.also_read):
+            for name in (*lineage.source_datasets, *lineage.other_inputs):
                 found.readers[name.plain].add(job)
                 found.read[job].add(name.plain)
     return found

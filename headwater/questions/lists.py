@@ -10,7 +10,7 @@ from headwater.index.reading.entity_lists import EntityLists, ListedDataset, Lis
 from headwater.index.reading.jobs import original_names
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_lists import LOST, ListedRun, RunFilter, listed_runs
-from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
+from headwater.lineage.rules.user_rules import UserRules, is_never_hidden
 from headwater.lineage.runs.lost_runs import is_lost
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions import parameters as p
@@ -72,7 +72,7 @@ def datasets(
     known, of = EntityLists(live, rules).datasets(), ("datasets", rules.rules_hash, former)
     is_former = live.naming.moved.former
     every = known if former else live.listed((*of, "named"), lambda: [row for row in known if not is_former(row.name)])
-    hides = nothing_hidden if system else rules.is_system
+    hides = is_never_hidden if system else rules.is_system
     rows = live.listed((*of, system), lambda: [row for row in every if not hides(row.name)])
     left_out = [] if system else live.listed((*of, "hidden"), lambda: [row for row in every if hides(row.name)])
     hidden = sum(wanted.matches(row, row.job, row.written_us, now_us) for row in left_out)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from headwater.index.reading.view_opener import ActiveRules
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name, Step
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.questions.answer_types.columns import Names, NameStep, Rules
 from headwater.questions.answer_types.common import Job
 

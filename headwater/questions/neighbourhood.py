@@ -7,8 +7,8 @@ from typing import NamedTuple
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import nothing_hidden
-from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
+from headwater.lineage.rules.user_rules import is_never_hidden
+from headwater.lineage.runs.jobs import FoldJob, keep_job
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.traversal.column_graph import Graph
@@ -61,7 +61,9 @@ def _next(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
 
 def _over(one: Transformation, other: Transformation) -> Transformation:
     """Combine two transformations in sequence."""
-    return Transformation(one.direct and other.direct, one.masked or other.masked, one.subtype or other.subtype, None)
+    return Transformation(
+        one.is_direct and other.is_direct, one.is_masked or other.is_masked, one.subtype or other.subtype, None
+    )
 
 
 COLUMNS_NAMED = 200
@@ -94,8 +96,8 @@ def neighbourhood(
     *,
     mode: Mode,
     reach: PictureBounds,
-    fold: Fold = as_it_is,
-    hides: Callable[[Name], bool] = nothing_hidden,
+    fold: FoldJob = keep_job,
+    hides: Callable[[Name], bool] = is_never_hidden,
 ) -> Neighbourhood:
     """Answer the tables around a dataset; for a column, the related columns and tables that may hide more.
 
@@ -107,7 +109,7 @@ def neighbourhood(
     dataset = find_dataset(snapshot, rules, asked, in_events=True)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     number = counted.lifetimes.newest_with_lineage(dataset)
-    links = TableLinks(snapshot, counted, hides if key is None else nothing_hidden)
+    links = TableLinks(snapshot, counted, hides if key is None else is_never_hidden)
     if number is None:
         found = _Found({}, [], truncated=False)
     elif key is None:
@@ -163,9 +165,9 @@ class TableLinks:
             _, lineage = graph.sets[edge_set]
             if not self._counted.says(edge_set) or lineage.output is None:
                 continue
-            if forward and graph.names[number] not in lineage.tables:
+            if forward and graph.names[number] not in lineage.source_datasets:
                 continue
-            for name in (lineage.output,) if forward else lineage.tables:
+            for name in (lineage.output,) if forward else lineage.source_datasets:
                 far = graph.dataset(name)
                 if far is not None:
                     yield far, edge_set
@@ -219,7 +221,7 @@ def _columns_around(
                     distances.setdefault(each, far + 1)
         if -reach.up < far <= 0:
             for each, edge_sets in links.neighbours(number, forward=False).items():
-                if not all(snapshot.graph.sets[edge_set][1].carries for edge_set in edge_sets):
+                if not all(snapshot.graph.sets[edge_set][1].has_column_lineage for edge_set in edge_sets):
                     distances.setdefault(each, far - 1)
     return _Found(distances, columns, truncated)
 
@@ -230,7 +232,7 @@ def _table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, 
     return LineageTable(
         *_named(snapshot, snapshot.graph.names[number]),
         shown[number],
-        any(sets[each][1].carries for edge_sets in fed_by.values() for each in edge_sets),
+        any(sets[each][1].has_column_lineage for edge_sets in fed_by.values() for each in edge_sets),
         sum(each not in shown for each in fed_by),
         sum(each not in shown for each in feeding),
     )
@@ -243,7 +245,7 @@ def _named(snapshot: Snapshot, name: Name) -> tuple[str, str, list[str], int]:
 
 def _column(snapshot: Snapshot, place: dict[int, int], node: int, distance: int, masked: bool) -> LineageColumn:
     dataset, key = snapshot.graph.columns[node]
-    shown = snapshot.columns(snapshot.graph.names[dataset]).shown(key or "")
+    shown = snapshot.columns(snapshot.graph.names[dataset]).displayed_spelling(key or "")
     return LineageColumn(place[dataset], shown, distance, masked)
 
 
@@ -252,15 +254,15 @@ def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: 
     for node, at in place.items():
         transformations: dict[int, list[Transformation]] = {}
         for feed in feeds(snapshot.graph, node, counted):
-            if feed.node in place and (mode == "any" or feed.transformation.direct):
+            if feed.node in place and (mode == "any" or feed.transformation.is_direct):
                 transformations.setdefault(feed.node, []).append(feed.transformation)
         for source, found in sorted(transformations.items(), key=lambda each: place[each[0]]):
-            clearest = min(found, key=lambda each: (not each.direct, each.masked, each.subtype or ""))
+            clearest = min(found, key=lambda each: (not each.is_direct, each.is_masked, each.subtype or ""))
             transformation = shown_transformation(clearest)
             yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
 
 
-def _table_edges(snapshot: Snapshot, links: TableLinks, place: dict[int, int], fold: Fold) -> Iterator[TableEdge]:
+def _table_edges(snapshot: Snapshot, links: TableLinks, place: dict[int, int], fold: FoldJob) -> Iterator[TableEdge]:
     sets = snapshot.graph.sets
     for number, at in place.items():
         neighbours = links.neighbours(number, forward=True)

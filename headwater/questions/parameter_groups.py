@@ -4,7 +4,7 @@ from typing import NamedTuple, NewType, get_args
 
 from headwater.common.errors import WrongQuestion
 from headwater.common.paging import ListPage
-from headwater.lineage.edges.origins import ORIGINS, Origin
+from headwater.lineage.edges.output_lineage import EDGE_ORIGINS, EdgeOrigin
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.lineage.snapshots.whole_rewrites import DAY_US
 from headwater.lineage.traversal.impact import Mode
@@ -25,14 +25,14 @@ def as_of_from(
     )  # fmt: skip
 
 
-def origins_of(text: str | None) -> frozenset[Origin]:
+def origins_of(text: str | None) -> frozenset[EdgeOrigin]:
     """Parse a list of origins, all if it is empty. Raises WrongQuestion for an unknown origin."""
     asked = {each.strip() for each in (text or "").split(",") if each.strip()}
-    for each in sorted(asked - ORIGINS):
+    for each in sorted(asked - EDGE_ORIGINS):
         raise WrongQuestion(
             f"origins={each[:40]!r} is not a known origin. Use observed, declared or inferred, separated by commas."
         )
-    return frozenset(each for each in get_args(Origin) if each in asked) or ORIGINS
+    return frozenset(each for each in get_args(EdgeOrigin) if each in asked) or EDGE_ORIGINS
 
 
 class Walk(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from headwater.lineage.runs.job_hierarchy import Granularity as JobLevel
+from headwater.lineage.runs.jobs import JobLevel
 from headwater.lineage.traversal.impact import Mode as WalkMode
 from headwater.questions.answer_types.graphs import Level
 from headwater.questions.answer_types.lists import ChangedThing, ChangeWord

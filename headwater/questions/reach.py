@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.accounted_columns import ALL_COLUMNS, is_related
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.counted_edges import CountedEdges
@@ -130,9 +130,11 @@ def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[
         reason,
         [Dataset(*far.parts) for far in sorted({gap.onward.plain for gap in gaps if gap.onward})],
         [Job(*snapshot.job(job).parts) for job in sorted({job_output.job for job_output, _ in edge_sets})],
-        sorted({lineage.unread for _, lineage in edge_sets if lineage.unread}),
+        sorted({lineage.unread_sql_reason for _, lineage in edge_sets if lineage.unread_sql_reason}),
         [PossibleLink(*link.dataset.parts, Job(*link.job.parts), link.application) for link in links],
-        unfinished_runs(snapshot, sorted({gap.number for gap in gaps if snapshot.graph.sets[gap.number][1].attempt})),
+        unfinished_runs(
+            snapshot, sorted({gap.number for gap in gaps if snapshot.graph.sets[gap.number][1].attempt_state})
+        ),
     )
 
 
@@ -168,7 +170,7 @@ def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forwar
                     yield from [_Gap(number, "not_completed", output)] if _goes_on(snapshot, output, counted) else ()
         return
     for number in counted.attempted.intersection(graph.attempts_by_output.get(dataset, ())):
-        reads = (*graph.sets[number][1].reads, *graph.through.get(number, ()))
+        reads = (*graph.sets[number][1].read_datasets, *graph.through.get(number, ()))
         for name in reads:
             source = graph.dataset(name)
             if source is not None and graph.may_have_written(number, source):
@@ -182,9 +184,13 @@ def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], count
     for number in filter(counted.says, graph.possibly_open.intersection(graph.fed_by.get(dataset, ()))):
         lineage = graph.sets[number][1]
         leaves_out = _leaves_out(lineage, keys)
-        if number in graph.unfollowed and graph.may_write_anything(number) and (leaves_out or not lineage.carries):
+        if (
+            number in graph.unfollowed
+            and graph.may_write_anything(number)
+            and (leaves_out or not lineage.has_column_lineage)
+        ):
             yield _Gap(number, "no_input")
-        for name in (*lineage.tables, *lineage.also_read, *graph.through.get(number, ())):
+        for name in (*lineage.source_datasets, *lineage.other_inputs, *graph.through.get(number, ())):
             source = graph.dataset(name)
             if source is not None and (
                 graph.is_opaquely_written(number, source)
@@ -202,7 +208,7 @@ def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges
             hides = (
                 graph.is_opaquely_written(number, each)
                 or graph.may_fill(number, each)
-                or (lineage.carries and graph.is_opaque(number, each))
+                or (lineage.has_column_lineage and graph.is_opaque(number, each))
             )
             counts = counted.says(number) if each == dataset else counted.reading[number]
             if counts and graph.feeds_a_job(number, each):
@@ -220,7 +226,7 @@ def _possible_links(snapshot: Snapshot, number: int, counted: CountedEdges, *, f
     for application in snapshot.applications(number):
         for other in snapshot.in_application(application, graph.unsourced if forward else graph.read_only):
             job_output, lineage = graph.sets[other]
-            ends = (lineage.output,) if lineage.output else lineage.tables
+            ends = (lineage.output,) if lineage.output else lineage.source_datasets
             for end in ends if counted.says(other) else ():
                 if not forward or _goes_on(snapshot, end, counted):
                     yield _Link(end.plain, snapshot.job(job_output.job), application)
@@ -228,7 +234,7 @@ def _possible_links(snapshot: Snapshot, number: int, counted: CountedEdges, *, f
 
 def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
     """Return whether an edge set leaves one of these columns of its output unaccounted; without keys, any column."""
-    missing = frozenset(lineage.unaccounted)
+    missing = frozenset(lineage.unaccounted_columns)
     return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
 
 
@@ -238,7 +244,7 @@ def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str])
     if graph.is_accounted(number, graph.names[source]):
         return False
     lineage, name = graph.sets[number][1], graph.names[source]
-    doubtful = {doubt.source for doubt in graph.doubts(number) if name in doubt.inputs}
+    doubtful = {doubt.source for doubt in graph.doubts(number) if name in doubt.possible_inputs}
     targets = {edge.target for edge in lineage.edges if edge.source in doubtful}
     named = {key for key in targets if key is not None}
     return bool(targets) and (not keys or None in targets or any(is_related(key, named) for key in keys))

@@ -14,8 +14,8 @@ from headwater.lake.event_bodies import events_at
 from headwater.lake.reported_events import ReceiptWindow, job_bodies_with, reported_rows, run_page, shapes_of
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import is_rdd_step
-from headwater.lineage.runs.run_facts import TERMINAL
+from headwater.lineage.runs.jobs import is_rdd_job
+from headwater.lineage.runs.run_facts import TERMINAL_TYPES
 from headwater.questions.answer_types.common import Dataset, Job
 from headwater.questions.answer_types.reports import ReportedOutput, ReportedRun, ReportedRuns, TransportLoss
 
@@ -81,7 +81,9 @@ def _run(
     run_id: str, rows: Sequence[_Row], shapes: Mapping[str, _Row], facets: Mapping[str, Any], names: NameRules
 ) -> ReportedRun:
     newest = rows[-1]
-    ends = [(row["time_us"], TERMINAL.index(row["event_type"])) for row in rows if row["event_type"] in TERMINAL]
+    ends = [
+        (row["time_us"], TERMINAL_TYPES.index(row["event_type"])) for row in rows if row["event_type"] in TERMINAL_TYPES
+    ]
     end_us, end = max(ends, default=(None, None))
     shapes_of_run = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
     ids = {found for row in rows for found in ids_in(_facets(row, facets))}
@@ -89,7 +91,7 @@ def _run(
         id=run_id,
         job=Job(newest["job_namespace"] or "", newest["job_name"] or ""),
         producer=newest["producer"] or "",
-        state="RUNNING" if end is None else TERMINAL[end],
+        state="RUNNING" if end is None else TERMINAL_TYPES[end],
         streaming=any(each["processing_type"] in ("STREAMING", "SERVICE") for each in shapes_of_run),
         parent=next((row["parent_run_id"].lower() for row in reversed(rows) if row["parent_run_id"]), None),
         ids=sorted(ids),
@@ -113,7 +115,7 @@ def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules)
             known = found.setdefault(name, {"names": {name}, "version": None, "lifecycle": None})
             known["names"] |= {canonical(link["namespace"], link["name"]) for link in each["symlinks"] or ()}
             known["lifecycle"] = mention.get("lifecycle") or known["lifecycle"]
-            known["version"] = version if row["event_type"] in TERMINAL and version else known["version"]
+            known["version"] = version if row["event_type"] in TERMINAL_TYPES and version else known["version"]
     is_echo = _is_echo(rows, shapes, names, found.keys())
     for each in found.values():
         shown = [Dataset(*name.parts) for name in sorted(each["names"])]
@@ -134,7 +136,7 @@ def _is_echo(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules,
         mention.get("lineage") or mention.get("declared") for each in shapes_of_run for mention in each["outputs"]
     )
     newest = rows[-1]
-    is_step = is_rdd_step(Name(newest["job_namespace"] or "", newest["job_name"] or ""))
+    is_step = is_rdd_job(Name(newest["job_namespace"] or "", newest["job_name"] or ""))
     return is_step and bool(inputs) and inputs == set(outputs) and not has_lineage
 
 

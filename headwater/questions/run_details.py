@@ -15,9 +15,15 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, newest_of_run
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.shown_rules import LinkRule, link_to
-from headwater.lineage.runs.event_order import Order, order_of
-from headwater.lineage.runs.sent_facets import canonical_in, members, read_stored, run_facets, sent_datasets
+from headwater.lineage.rules.shown_rules import LinkRule, allowed_link
+from headwater.lineage.runs.event_order import Order, event_order
+from headwater.lineage.runs.sent_facets import (
+    canonicalizer_of,
+    decode_members,
+    parse_stored_event,
+    run_facets,
+    sent_datasets,
+)
 from headwater.questions.answer_types.runs import RunDetails, RunLink, RunStatistics, Side
 
 T = TypeVar("T")
@@ -59,15 +65,18 @@ def run_details(
     """
     newest, counted = _NewestFacets[str](), _NewestFacets[tuple[str, Name]]()
     for event in events:
-        wire = read_stored(event.body)
+        wire = parse_stored_event(event.body)
         sent_us = parse_time(wire.eventTime)[0]
         time_us = event.received_us if sent_us is None else sent_us
-        order = order_of(event.event_id, wire.eventType or "OTHER", time_us, event.received_us)
+        order = event_order(event.event_id, wire.eventType or "OTHER", time_us, event.received_us)
         for name, raw in run_facets(wire).items():
             newest.take(name, order, raw)
-        canonical = canonical_in(wire, names.in_event, names.job)
+        canonical = canonicalizer_of(wire, names.in_event, names.job)
         for dataset in sent_datasets(wire):
-            for name, raw in (*members(dataset.inputFacets).items(), *members(dataset.outputFacets).items()):
+            for name, raw in (
+                *decode_members(dataset.inputFacets).items(),
+                *decode_members(dataset.outputFacets).items(),
+            ):
                 if name in _SIDES:
                     counted.take((name, resolve(canonical(dataset.namespace, dataset.name))), order, raw)
     facets = newest.values()
@@ -97,12 +106,12 @@ def rows_in(body: str, dataset: Name, names: NameRules) -> int | None:
 
 
 def _written_in(body: str, dataset: Name, names: NameRules) -> RunStatistics | None:
-    wire = read_stored(body)
-    canonical = canonical_in(wire, names.in_event, names.job)
+    wire = parse_stored_event(body)
+    canonical = canonicalizer_of(wire, names.in_event, names.job)
     statistics = [
         (canonical(each.namespace, each.name), raw)
         for each in sent_datasets(wire)
-        if (raw := members(each.outputFacets).get("outputStatistics", NULL)) != NULL
+        if (raw := decode_members(each.outputFacets).get("outputStatistics", NULL)) != NULL
     ]
     found = [
         raw for name, raw in statistics if name == dataset or len(statistics) == 1
@@ -146,7 +155,7 @@ def _links(facets: Mapping[str, Any], rules: tuple[LinkRule, ...]) -> Iterator[R
     """Yield all addresses in facets, each with a link target if a rule allows it."""
     found = sorted(_addresses(facets, (), _DEEPEST), key=lambda each: (each[0] not in _TITLES, each[0]))
     for place, text in found[:_MAX_LINKS]:
-        yield RunLink(_TITLES.get(place, place), text, link_to(rules, text))
+        yield RunLink(_TITLES.get(place, place), text, allowed_link(rules, text))
 
 
 def _addresses(value: Any, path: tuple[str, ...], deep: int) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from headwater.lake.event_bodies import StoredBody, events_at
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
-from headwater.lineage.runs.sent_facets import canonical_in, members, read_stored, sent_datasets
+from headwater.lineage.runs.sent_facets import canonicalizer_of, decode_members, parse_stored_event, sent_datasets
 from headwater.questions.about import about_of
 from headwater.questions.answer_types.common import Dataset, Job
 from headwater.questions.answer_types.health import NotRefreshed
@@ -66,12 +66,12 @@ def _assertions(names: NameRules, events: Sequence[StoredBody]) -> Iterator[Fail
     """Yield the failed tests of datasets, each once."""
     seen: set[tuple[FacetTest, str]] = set()
     for event in events:
-        wire = read_stored(event.body)
-        canonical = canonical_in(wire, names.in_event, names.job)
+        wire = parse_stored_event(event.body)
+        canonical = canonicalizer_of(wire, names.in_event, names.job)
         for dataset in sent_datasets(wire):
             at = Dataset(*canonical(dataset.namespace, dataset.name).parts)
             for facets in (dataset.inputFacets, dataset.outputFacets, dataset.facets):
-                text = members(facets).get(ASSERTIONS)
+                text = decode_members(facets).get(ASSERTIONS)
                 for each in failed_tests(ASSERTIONS, decode(bytes(text)) if text else None):
                     if (key := (each, str(at))) not in seen:
                         seen.add(key)

@@ -241,7 +241,7 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
         ):
             return columns.key(there)
     mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
-    known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
+    known = {each.casefold(): columns.displayed_spelling(each) for each in (*mentioned, *columns.by_key)}
     if len(column) > 2 and column[0] == column[-1] and column[0] in "\"`'":
         return find_column(snapshot, dataset, column[1:-1])
     if (unquoted := without_quotes(column)) != column or (unquoted := _unqualified(dataset, column)) != column:
@@ -284,4 +284,4 @@ def nodes_in(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | 
     if key is None:
         return list(snapshot.graph.nodes_of(number))
     own = counted.nesting.columns_of(number).key(key)
-    return sorted(counted.nesting.whole({snapshot.graph.get_or_add_node(number, own)}))
+    return sorted(counted.nesting.add_nested_columns({snapshot.graph.get_or_add_node(number, own)}))

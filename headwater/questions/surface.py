@@ -10,12 +10,12 @@ from headwater.common.errors import NotKnown
 from headwater.common.nearest_names import NEAREST, nearest
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
-from headwater.lineage.edges.current_candidates import SILENT
+from headwater.lineage.edges.candidates import NO_SOURCES
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.tags import has_tag
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.run_derivation import weight_of
+from headwater.lineage.runs.run_derivation import lineage_weight
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.traversal.clear_rows import Writes
@@ -112,7 +112,7 @@ def _emptied(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
 
 def _is_emptied(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
     graph, name = snapshot.graph, snapshot.graph.names[number]
-    writers = [each for each in graph.fed_by.get(number, ()) if weight_of(graph.sets[each][1]) > SILENT]
+    writers = [each for each in graph.fed_by.get(number, ()) if lineage_weight(graph.sets[each][1]) > NO_SOURCES]
     if not writers or counted.attempted.intersection(graph.attempts_by_output.get(number, ())):
         return False
     return all(
@@ -237,7 +237,7 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
 
 def _with_moved(counted: CountedEdges, nodes: list[int]) -> list[int]:
     """Add the columns that contain the values of tagged columns after a name moved (rule 10.11)."""
-    every = counted.nesting.whole(set(nodes))
+    every = counted.nesting.add_nested_columns(set(nodes))
     return [*nodes, *sorted(counted.moved_on(every, forward=True) - every)]
 
 
@@ -266,7 +266,7 @@ def _item(snapshot: Snapshot, show: ColumnConverter, each: SurfaceColumn, found:
     until = found.exposed_until(each)
     how: StepTransformation | str = NOT_MASKED if each.tagged else UNACCOUNTED
     name = graph.names[each.dataset]
-    column = None if each.key is None else snapshot.columns(name).shown(each.key)
+    column = None if each.key is None else snapshot.columns(name).displayed_spelling(each.key)
     source = Column(*name.parts, column) if each.tagged else None
     via: SurfaceVia | None = None
     if each.hit is not None:
@@ -276,12 +276,14 @@ def _item(snapshot: Snapshot, show: ColumnConverter, each: SurfaceColumn, found:
     elif each.opaque is not None:
         output, lineage = graph.sets[each.opaque]
         carried = NOT_NAMED if each.tagged else _LEFT_OUT
-        how = NOT_COMPLETED if lineage.attempt else carried if lineage.carries else NOT_COVERED
+        how = NOT_COMPLETED if lineage.attempt_state else carried if lineage.has_column_lineage else NOT_COVERED
         if each.opaque in graph.unfollowed and not each.tagged:
             how = FED_BY_JOB
         runs = unfinished_runs(snapshot, [each.opaque])
         via = SurfaceVia(
-            job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET, not_completed=runs or UNSET
+            job=Job(*snapshot.job(output.job).parts),
+            unread=lineage.unread_sql_reason or UNSET,
+            not_completed=runs or UNSET,
         )
     former = former_location(snapshot.naming, name)
     return SurfaceItem(

@@ -7,8 +7,8 @@ from typing import get_args
 from headwater.common.errors import NotKnown
 from headwater.common.nearest_names import nearest
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import nothing_hidden
-from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
+from headwater.lineage.rules.user_rules import is_never_hidden
+from headwater.lineage.runs.jobs import FoldJob, keep_job
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.answer_types.graphs import GraphAnswer, GraphEdge, GraphNode, Kind, Level
@@ -27,8 +27,8 @@ def table_graph(
     level: Level,
     expand: Collection[str],
     limit: int,
-    fold: Fold = as_it_is,
-    hides: Callable[[Name], bool] = nothing_hidden,
+    fold: FoldJob = keep_job,
+    hides: Callable[[Name], bool] = is_never_hidden,
 ) -> GraphAnswer:
     """Answer groups, the datasets of expanded groups, and the number of edges and jobs between them.
 
@@ -65,14 +65,14 @@ def node_id(node: Node) -> str:
 
 
 def _edges(
-    snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str], fold: Fold
+    snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str], fold: FoldJob
 ) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
     pairs: dict[tuple[Name, Name], set[Name]] = {}
     for number, (group, lineage) in snapshot.graph.sets.items():
         output = lineage.output
         if not counted.says(number) or output is None or snapshot.graph.dataset(output) in counted.hidden:
             continue
-        for source in {name.plain for name in lineage.tables}:
+        for source in {name.plain for name in lineage.source_datasets}:
             if source in node_of and output.plain in node_of:
                 pairs.setdefault((source, output.plain), set()).update([fold(group.job)] if group.has_job else ())
     found: dict[tuple[str, str], tuple[int, set[Name]]] = {}

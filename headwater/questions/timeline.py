@@ -6,10 +6,10 @@ from typing import Literal, NamedTuple
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
 from headwater.index.reading.run_history import SCAN_LIMIT, RunHistory
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
-from headwater.lineage.edges.declared_masking import remasked
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.candidates import Candidate, JobOutput
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterval
@@ -58,7 +58,7 @@ class _Step(NamedTuple):
 
     def lines(self, edge_set: int) -> dict[_Line, bool]:
         """Return the column pairs of an edge set and whether each is masked, also by the masking file."""
-        lineage = remasked(self.rules, self.job_output, self.runs.output_lineage(edge_set))
+        lineage = apply_masking_rules(self.rules, self.job_output, self.runs.output_lineage(edge_set))
         return _masked_lines(_lines_of(lineage))
 
 
@@ -114,9 +114,9 @@ def _masked_lines(lines: Iterable[tuple[_Line, bool]]) -> dict[_Line, bool]:
 
 
 def _lines_of(said: OutputLineage) -> Iterator[tuple[_Line, bool]]:
-    if said.carries:
-        return (((edge.source, edge.column, edge.target), edge.transformation.masked) for edge in said.edges)
-    return (((source, None, None), False) for source in said.tables)
+    if said.has_column_lineage:
+        return (((edge.source, edge.column, edge.target), edge.transformation.is_masked) for edge in said.edges)
+    return (((source, None, None), False) for source in said.source_datasets)
 
 
 def _place(change: _Change) -> tuple[str | int | None, ...]:

@@ -9,9 +9,9 @@ from msgspec import UNSET
 
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.times import iso
-from headwater.lineage.edges.accounting import ALL_COLUMNS
+from headwater.lineage.edges.accounted_columns import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
+from headwater.lineage.rules.user_rules import UserRules, is_never_hidden
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.named_columns import judged_columns
 from headwater.lineage.snapshots.snapshot import Snapshot, Window
@@ -43,7 +43,7 @@ _Row = tuple[Name, ColumnVerdict]
 
 def verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, asked: Subject | None, page: ListPage,
-    only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = nothing_hidden,
+    only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = is_never_hidden,
     window: Window | None = None, former: bool = False,
 ) -> Unused:  # fmt: skip
     """Answer which columns of a dataset, or of all datasets, are used, unused, or unknown.
@@ -80,7 +80,7 @@ def verdicts(
 
 def _order(snapshot: Snapshot) -> RowOrder[_Row]:
     def column(row: _Row) -> str | None:
-        return snapshot.shown_columns(row[0]).shown(row[1].key)
+        return snapshot.shown_columns(row[0]).displayed_spelling(row[1].key)
 
     return RowOrder(
         "unused",
@@ -124,7 +124,7 @@ def dataset_verdicts(
     consumers: dict[str | None, list[str]] = {}
     for consumer in rules.consumers_of(*dataset.parts):
         for key, name in columns.by_key.items():
-            if consumer.reads(name):
+            if consumer.is_reader_of(name):
                 consumers.setdefault(key, []).append(consumer.consumer)
     numbers = counted.lifetimes.of(dataset)
     newest = counted.lifetimes.standing(dataset)
@@ -183,7 +183,7 @@ def _item(
 ) -> Verdict:  # fmt: skip
     return Verdict(
         *dataset.parts,
-        snapshot.shown_columns(dataset).shown(each.key),
+        snapshot.shown_columns(dataset).displayed_spelling(each.key),
         each.verdict,
         reason,
         [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
@@ -242,9 +242,9 @@ def reason_formatter(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
 def _unaccounted(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     """Return the first columns that readers do not account for."""
     found_sets = [snapshot.graph.sets[number][1] for number in edge_sets]
-    found = {(each.output, key) for each in found_sets if each.output for key in each.unaccounted}
+    found = {(each.output, key) for each in found_sets if each.output for key in each.unaccounted_columns}
     names = [
-        f"all of {output.name}" if key == ALL_COLUMNS else snapshot.columns(output).shown(key)
+        f"all of {output.name}" if key == ALL_COLUMNS else snapshot.columns(output).displayed_spelling(key)
         for output, key in sorted(found)
     ]
     return _first(list(dict.fromkeys(names)))
@@ -300,7 +300,9 @@ def _unread(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
     """Return the jobs whose SQL was not used, or only a part of it, with the reason."""
     found_sets = [snapshot.graph.sets[number] for number in edge_sets]
     found = {
-        (snapshot.job(job_output.job).parts, lineage.unread) for job_output, lineage in found_sets if lineage.unread
+        (snapshot.job(job_output.job).parts, lineage.unread_sql_reason)
+        for job_output, lineage in found_sets
+        if lineage.unread_sql_reason
     }
     return [JobUnread(Job(*job), reason) for job, reason in sorted(found)]
 

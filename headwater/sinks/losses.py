@@ -15,9 +15,9 @@ from headwater.events.times import iso
 from headwater.lake.bronze_follower import heads_of, newest_heads
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.reported_events import whole_run_id
-from headwater.lineage.edges.facet_contents import SentEdge, is_noise, sent_edges
+from headwater.lineage.edges.facet_contents import SentEdge, is_delta_internal_file, read_sent_edges
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
+from headwater.lineage.runs.sent_facets import Facets, decode_members, parse_stored_event, sent_datasets
 from headwater.sinks.interface.error_isolation import one_line
 from headwater.sinks.interface.options import Sink
 from headwater.sinks.interface.shape import SinkEvent, group_by_run
@@ -145,12 +145,12 @@ def _facets(part: ItemKind, facets: Facets, of: Any = None) -> Iterator[Reported
 
 def _statistics(events: Iterable[SinkEvent]) -> Iterator[ReportedItem]:
     """Yield input and output facets, which describe a dataset in one run."""
-    for dataset in chain.from_iterable(sent_datasets(read_stored(event.body.decode())) for event in events):
+    for dataset in chain.from_iterable(sent_datasets(parse_stored_event(event.body.decode())) for event in events):
         name = Name(dataset.namespace, dataset.name)
-        if is_noise(name):
+        if is_delta_internal_file(name):
             continue
-        yield from _facets("input facet", members(dataset.inputFacets), name)
-        yield from _facets("output facet", members(dataset.outputFacets), name)
+        yield from _facets("input facet", decode_members(dataset.inputFacets), name)
+        yield from _facets("output facet", decode_members(dataset.outputFacets), name)
 
 
 def _nested(schema: Raw | None) -> list[tuple[str, ...]]:
@@ -199,12 +199,12 @@ def _lineage(merged: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
 
 def _of_edges(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
     yield from (ReportedItem("job edge", "", row[3:13]) for row in rows if "JOB" in (row[3], row[8]))
-    for edge in (each for each in sent_edges(rows, Name) if each.job is None and each.into_job is None):
+    for edge in (each for each in read_sent_edges(rows, Name) if each.source_job is None and each.target_job is None):
         target, step = edge.target or of, edge.transformation
         if part := _part(edge):
-            yield ReportedItem(part, "", (target, edge.output, edge.source, edge.column))
-        if step.masked:
-            yield ReportedItem("masked column", "", (target, edge.output))
+            yield ReportedItem(part, "", (target, edge.output_column, edge.source, edge.source_column))
+        if step.is_masked:
+            yield ReportedItem("masked column", "", (target, edge.output_column))
         if step.subtype:
             yield ReportedItem("subtype", step.subtype, (target, edge))
         if step.description:
@@ -214,8 +214,8 @@ def _of_edges(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
 def _part(edge: SentEdge) -> ItemKind | None:
     if edge.source is None:
         return None
-    if edge.column is None:
+    if edge.source_column is None:
         return "dataset edge"
-    if edge.output is None:
+    if edge.output_column is None:
         return "dataset-wide edge"
-    return "value edge" if edge.transformation.direct else "other edge"
+    return "value edge" if edge.transformation.is_direct else "other edge"

@@ -12,7 +12,7 @@ from headwater.common.paging import ListPage
 from headwater.governance.planning.findings import _unproven
 from headwater.governance.planning.schema import PlannedChange
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_hierarchy import as_it_is
+from headwater.lineage.runs.jobs import keep_job
 from headwater.questions.answer_types.lineage import Reach
 from headwater.questions.coverage import coverage
 from headwater.questions.job_graph import JobBounds, JobContext, job_graph
@@ -32,7 +32,7 @@ def covered(seen: LineageWorld) -> Any:
 
 
 def jobs(seen: LineageWorld) -> list[str]:
-    known = JobContext([], as_it_is, lambda _: [], lambda _: [], lambda *_: [])
+    known = JobContext([], keep_job, lambda _: [], lambda _: [], lambda *_: [])
     found = job_graph(seen.scene, seen.counted, known, "job", JobBounds(None, 1, 1, 100))
     return [node.name for node in found.nodes]
 

@@ -203,7 +203,7 @@ def test_columns_that_readers_no_longer_list_are_those_of_the_reference(seed: in
         for until_us in (START_US + end * SECOND for end in (5, 9, 15)):
             found = open_views.now(partial(_unlisted, dataset, until_us))
             wanted = questions.not_listed(Reference(world, as_of_us=until_us), (*dataset.parts, ""), WINDOW_US)
-            assert {each.column: (each.listed.time_us, each.since.time_us) for each in found} == wanted
+            assert {each.column: (each.last_mention.time_us, each.unlisted_since.time_us) for each in found} == wanted
 
 
 def test_a_column_of_a_table_that_only_readers_name_is_marked() -> None:
@@ -497,12 +497,12 @@ def column_edges(here: View) -> set[ColumnEdge]:
             edge.column,
             *words.output,
             target,
-            "DIRECT" if edge.transformation.direct else "INDIRECT",
-            edge.transformation.masked,
+            "DIRECT" if edge.transformation.is_direct else "INDIRECT",
+            edge.transformation.is_masked,
         )
         for words in lineage
         for edge in words.edges
-        for target in (words.columns if edge.target is None else (edge.target,))
+        for target in (words.dataset_wide_targets if edge.target is None else (edge.target,))
         if words.output is not None
     }
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.memory_store import MemoryStore
-from headwater.lineage.runs.recurring_runs import RunShape, ShapeMemo
+from headwater.lineage.runs.run_derivation import CachedRun, RunCache
 from headwater.lineage.runs.run_facts import RunFacts
 from tests.lineage.test_reference import STEADY, summary, torn
 from tests.reference.records import Delivered, stored
@@ -23,10 +23,10 @@ from tests.support.data.lineage_world import in_batches, read_facts
 DAY_US = 86_400_000_000
 
 
-class Forgetful(ShapeMemo):
+class Forgetful(RunCache):
     """Knows no run that says what another said."""
 
-    def find(self, key: Hashable) -> RunShape | None:  # noqa: ARG002
+    def find(self, key: Hashable) -> CachedRun | None:  # noqa: ARG002
         return None
 
 
@@ -57,9 +57,9 @@ def test_runs_by_their_shape_are_what_each_run_derived_by_itself_is(events: list
     batches = torn([each for day in range(3) for each in again(facts, day)], Random(seed))
     store = MemoryStore()
     forgetful = Derivation(store, contents, NameResolver())
-    forgetful.runs.shapes = Forgetful(contents, forgetful.naming)
+    forgetful.run_derivation.run_cache = Forgetful(contents, forgetful.naming)
     for batch in batches:
-        forgetful.add(batch)
+        forgetful.add_facts(batch)
     _, shaped = in_batches(batches, contents)
     assert summary(shaped) == summary(store)
 
@@ -67,7 +67,7 @@ def test_runs_by_their_shape_are_what_each_run_derived_by_itself_is(events: list
 def test_of_a_job_that_recurs_only_the_first_run_is_derived() -> None:
     facts, contents = read_facts(deliver(run(number, 10 * number, x_from(A, B)) for number in range(50)))
     derivation, store = in_batches([[fact] for fact in facts], contents)
-    assert (derivation.shapes.lookups, derivation.shapes.hits) == (50, 49)
+    assert (derivation.run_cache.lookups, derivation.run_cache.hits) == (50, 49)
     assert len(store.runs) == 50
 
 
@@ -77,7 +77,7 @@ def test_worlds_that_repeat_themselves_have_runs_that_are_known() -> None:
     for seed in range(20):
         facts, contents = read_facts(stored(random_world(seed), None, None))
         derivation, _ = in_batches([again(facts, day) for day in range(20)], contents)
-        lookups, hits = lookups + derivation.shapes.lookups, hits + derivation.shapes.hits
+        lookups, hits = lookups + derivation.run_cache.lookups, hits + derivation.run_cache.hits
     assert hits > lookups // 20, "else the test above shows nothing"
 
 
@@ -88,7 +88,7 @@ def test_a_version_of_a_dataset_makes_no_other_shape_and_stands_on_the_run() -> 
     ]
     facts, contents = read_facts(deliver(written))
     derivation, store = in_batches([facts], contents)
-    assert derivation.shapes.hits == 4
+    assert derivation.run_cache.hits == 4
     versions = {each.version for of_run in store.runs.values() for each in of_run.outputs.values()}
     assert versions == {"0", "1", "2", "3", "4"}
 
@@ -101,6 +101,6 @@ def test_a_shape_is_forgotten_where_a_name_in_it_comes_to_mean_something_else() 
     drop = run(9, 95, dataset(A, lifecycleStateChange=facet(lifecycleStateChange="DROP")), job="drop")
     facts, contents = read_facts(deliver([*(run(number, 10 * number, x_from(A, B)) for number in range(8)), drop]))
     derivation, _ = in_batches([facts[:8], facts[8:]], contents)
-    before = derivation.shapes.hits
-    derivation.add(again(facts[:1], 1))
-    assert derivation.shapes.hits == before
+    before = derivation.run_cache.hits
+    derivation.add_facts(again(facts[:1], 1))
+    assert derivation.run_cache.hits == before

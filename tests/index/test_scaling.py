@@ -17,13 +17,14 @@ from headwater.index.stored.edge_sets import EdgeSetTable
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.writing.indexer import CpuLimit, Indexer
 from headwater.lake.bronze_follower import BronzeEvent
-from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
+from headwater.lineage.edges.run_edges import derive_output_lineages
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.merged_run import fold
+from headwater.lineage.runs.merged_run import merge_run
 from tests.reference.small_events import ALIAS, SECOND, STREAM, A, B, changed, renamed, run, with_schema, x_from
 from tests.reference.world_events import START_US, Json, dataset, facet, schema, source, symlinks, uuid
 from tests.support.cleanup import until_end
@@ -144,7 +145,13 @@ def test_a_batch_costs_what_it_says_however_much_was_said_before(tmp_path: Path,
 def test_the_outputs_of_a_run_share_the_list_of_its_inputs_while_a_run_has_it(tmp_path: Path) -> None:
     read = tuple(Name(*lake(f"in{number}")) for number in range(MANY))
     said = [
-        OutputLineage(Name(*lake(f"o{number}")), tables=read, opaque=read, also_read=(), carries=False)
+        OutputLineage(
+            Name(*lake(f"o{number}")),
+            source_datasets=read,
+            opaque_inputs=read,
+            other_inputs=(),
+            has_column_lineage=False,
+        )
         for number in range(FEW)
     ]
     with closing(open_for_writing(tmp_path / "index.sqlite")) as sql:
@@ -189,14 +196,14 @@ def hashed_names_of(count: int) -> int:
     lineage = facet(fields={"x": {"inputFields": [source(lake("in0"), "x")]}})
     written = [dataset(lake(f"o{number}"), schema=schema(["x", "y"]), columnLineage=lineage) for number in range(count)]
     read = [dataset(lake(f"in{number}")) for number in range(count)]
-    contents, naming = ContentsInMemory(), NameResolver()
+    contents, naming = FacetContentsInMemory(), NameResolver()
     reader = FactsReader(lambda namespace, name: Name(namespace, CountedText(name)), contents)
-    fact = reader.read("id", 1, json.dumps(run(1, 1, *written, reads=read)))
-    merged = fold([fact], naming)
+    fact = reader.read_event("id", 1, json.dumps(run(1, 1, *written, reads=read)))
+    merged = merge_run([fact], naming)
     rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
     CountedText.hashed = 0
-    found = output_lineages(merged, rules)
-    assert [len(each.also_read) for each in found] == [count - 1] * count
+    found = derive_output_lineages(merged, rules)
+    assert [len(each.other_inputs) for each in found] == [count - 1] * count
     return CountedText.hashed
 
 

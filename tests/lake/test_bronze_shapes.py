@@ -19,7 +19,13 @@ from headwater.index.stored.database import open_for_reading
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import stored_bodies, stored_events
 from headwater.lake.bronze_tables import Bronze
-from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory, schema_columns, sent_edges, sent_sql
+from headwater.lineage.edges.facet_contents import (
+    FacetContents,
+    FacetContentsInMemory,
+    parse_sql_facet,
+    read_sent_edges,
+    schema_paths,
+)
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_reading import FactsReader
@@ -100,10 +106,10 @@ def made() -> Iterator[bytes]:
 def test_parts_from_columns_are_parts_from_bodies(events: Any, tmp_path: Path) -> None:
     world = parsed(tmp_path, list(events()))
     there, contents = from_columns(world.bronze)
-    from_bodies = ContentsInMemory()
+    from_bodies = FacetContentsInMemory()
     reader = FactsReader(CANONICAL, from_bodies)
     bodies = rows(world.bronze.events.table, world.bronze, ["event_id", "cast(received_at AS bigint)", "body"])
-    assert there == {event_id: reader.read(event_id, received, body) for event_id, received, body in bodies}
+    assert there == {event_id: reader.read_event(event_id, received, body) for event_id, received, body in bodies}
     for fact in there.values():
         for use in (*fact.inputs, *fact.outputs):
             assert not use.schema or contents.schema(use.schema) == from_bodies.schema(use.schema)
@@ -191,22 +197,22 @@ def indexed(
     return until_end(open_for_reading(path / "index.sqlite"))
 
 
-def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], Contents]:
+def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], FacetContents]:
     """Read the parts of all events, and what they refer to, without a look at a body."""
     contents = contents_of(bronze)
     reader = FactsReader(CANONICAL, contents)
-    said = {cells[0]: reader.learn(shape_of(cells)) for cells in rows(SHAPES, bronze, list(SHAPES.columns))}
+    said = {cells[0]: reader.add_shape(shape_of(cells)) for cells in rows(SHAPES, bronze, list(SHAPES.columns))}
     columns = {**SENT, "event_time_us": "cast(event_time AS bigint)"}.values()
     found = rows(bronze.events.table, bronze, ["event_id", "cast(received_at AS bigint)", *columns])
     facts = {}
     for event_id, received_us, *cells in found:
         sent = sent_of(cells)
         assert sent
-        facts[event_id] = reader.fact(event_id, received_us, sent, said[sent.shape])
+        facts[event_id] = reader.facts_of_event(event_id, received_us, sent, said[sent.shape])
     return facts, contents
 
 
-def contents_of(bronze: Bronze) -> Contents:
+def contents_of(bronze: Bronze) -> FacetContents:
     """Read what facets say; one that says nothing has no rows."""
     contents = _Contents()
     for table, add in ((SCHEMAS, _add_schema), (COLUMN_LINEAGE, _add_lineage)):
@@ -216,11 +222,11 @@ def contents_of(bronze: Bronze) -> Contents:
         for content_hash, found in by_hash.items():
             add(contents, content_hash, found)
     for content_hash, value in rows(VALUES, bronze, list(VALUES.columns)):
-        contents.add_sql(content_hash, sent_sql(value.encode()))
+        contents.add_sql(content_hash, parse_sql_facet(value.encode()))
     return contents
 
 
-class _Contents(ContentsInMemory):
+class _Contents(FacetContentsInMemory):
     def schema(self, content_hash: str) -> Any:
         return self._schemas.get(content_hash, ())
 
@@ -228,12 +234,12 @@ class _Contents(ContentsInMemory):
         return self._lineage.get(content_hash, ())
 
 
-def _add_schema(contents: Contents, content_hash: str, found: list[Any]) -> None:
-    contents.add_schema(content_hash, schema_columns(found))
+def _add_schema(contents: FacetContents, content_hash: str, found: list[Any]) -> None:
+    contents.add_schema(content_hash, schema_paths(found))
 
 
-def _add_lineage(contents: Contents, content_hash: str, found: list[Any]) -> None:
-    contents.add_lineage(content_hash, sent_edges(found, CANONICAL))
+def _add_lineage(contents: FacetContents, content_hash: str, found: list[Any]) -> None:
+    contents.add_lineage(content_hash, read_sent_edges(found, CANONICAL))
 
 
 def rows(table: Table, bronze: Bronze, columns: list[str]) -> list[tuple[Any, ...]]:

@@ -13,7 +13,7 @@ from headwater.common.errors import NotKnown
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_hierarchy import Granularity, Started, ancestors, folding
+from headwater.lineage.runs.jobs import JobLevel, JobPosition, fold_into_level, job_ancestors
 from headwater.lineage.snapshots.as_of import AsOf
 from tests.index.test_reference import indexed
 from tests.reference.small_events import run, x_from
@@ -22,7 +22,7 @@ from tests.support.data import nested_jobs as grain
 from tests.support.few_of_many import few_of
 from tests.support.questions import ask
 
-LEVELS = get_args(Granularity)
+LEVELS = get_args(JobLevel)
 
 
 @pytest.fixture(scope="module")
@@ -244,19 +244,19 @@ def name(text: str) -> Name:
 def test_levels_by_the_rule(chain: list[str], folded: tuple[int, ...]) -> None:
     jobs = [name(str(at)) for at in range(len(chain))]
     known = {
-        job: Started(kind, jobs[at + 1] if at + 1 < len(jobs) else None)
+        job: JobPosition(kind, jobs[at + 1] if at + 1 < len(jobs) else None)
         for at, (job, kind) in enumerate(zip(jobs, chain, strict=True))
     }
-    assert tuple(jobs.index(folding(level, known.__getitem__)(jobs[0])) for level in LEVELS[1:]) == folded
-    assert folding("statement", known.__getitem__)(jobs[0]) == jobs[0]
+    assert tuple(jobs.index(fold_into_level(level, known.__getitem__)(jobs[0])) for level in LEVELS[1:]) == folded
+    assert fold_into_level("statement", known.__getitem__)(jobs[0]) == jobs[0]
 
 
 def test_a_root_known_by_name_alone_is_a_dag() -> None:
-    known = {name("s"): Started("SQL_JOB", name("app"), name("dag")), name("app"): Started("APPLICATION")}
-    assert folding("dag", lambda job: known.get(job, Started()))(name("s")) == name("dag")
-    assert folding("task", lambda job: known.get(job, Started()))(name("s")) == name("app")
+    known = {name("s"): JobPosition("SQL_JOB", name("app"), name("dag")), name("app"): JobPosition("APPLICATION")}
+    assert fold_into_level("dag", lambda job: known.get(job, JobPosition()))(name("s")) == name("dag")
+    assert fold_into_level("task", lambda job: known.get(job, JobPosition()))(name("s")) == name("app")
 
 
 def test_parents_in_a_circle_end() -> None:
-    known = {name("a"): Started("", name("b")), name("b"): Started("", name("a"))}
-    assert [each.job for each in ancestors(name("a"), known.__getitem__)] == [name("a"), name("b")]
+    known = {name("a"): JobPosition("", name("b")), name("b"): JobPosition("", name("a"))}
+    assert [each.job for each in job_ancestors(name("a"), known.__getitem__)] == [name("a"), name("b")]

@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT, Candidate, JobOutput, standing
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.candidates import (
+    INPUTS_ONLY,
+    NO_SOURCES,
+    REPORTED_LINEAGE,
+    Candidate,
+    JobOutput,
+    select_counted_candidates,
+)
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.validity import ValidityHistory
@@ -24,7 +31,7 @@ GROUP = JobOutput("observed", Name("n", "job"), Name("n", "out"))
 
 
 def candidate(
-    time_us: int, execution: str, lineage: str, weight: int = CARRIES, *, rows_confirmed: bool = False
+    time_us: int, execution: str, lineage: str, weight: int = REPORTED_LINEAGE, *, rows_confirmed: bool = False
 ) -> Candidate[Sequence[str]]:
     tie = f"{time_us}{execution}"
     return Candidate(time_us, tie, tie, execution, time_us, time_us, weight, rows_confirmed, 0, time_us, lineage)
@@ -41,12 +48,12 @@ def intervals(candidates: list[Candidate[Sequence[str]]], layer: str = "observed
     [
         ([candidate(1, "a", "xy"), candidate(5, "b", "x")], [("x", 1, None, 5, 2, False), ("y", 1, 5, 1, 1, False)]),
         ([candidate(1, "a", "x"), candidate(2, "a", "y")], [("x", 1, None, 1, 1, False), ("y", 2, None, 2, 1, False)]),
-        ([candidate(1, "a", "x"), candidate(5, "b", "", OPAQUE)], [("x", 1, None, 1, 1, False)]),
+        ([candidate(1, "a", "x"), candidate(5, "b", "", INPUTS_ONLY)], [("x", 1, None, 1, 1, False)]),
         (
             [candidate(1, "a", "x"), candidate(3, "b", "y"), candidate(5, "c", "x", rows_confirmed=True)],
             [("x", 1, 3, 1, 1, False), ("x", 5, None, 5, 1, True), ("y", 3, 5, 3, 1, False)],
         ),
-        ([candidate(1, "a", "x", OPAQUE), candidate(5, "b", "", SILENT)], [("x", 1, None, 1, 1, False)]),
+        ([candidate(1, "a", "x", INPUTS_ONLY), candidate(5, "b", "", NO_SOURCES)], [("x", 1, None, 1, 1, False)]),
         ([candidate(1, "a", "x"), candidate(1, "b", "y")], [("y", 1, None, 1, 1, False)]),
         (
             [candidate(1, "a", "x"), candidate(2, "b", "y"), candidate(3, "a", "z")],
@@ -75,14 +82,16 @@ def test_rule_6_intervals_are_half_open_and_may_be_several(
 
 
 def test_rule_6_a_declaration_replaces_the_one_before_even_without_edges() -> None:
-    assert intervals([candidate(1, "a", "x"), candidate(5, "b", "", OPAQUE)], "declared") == [("x", 1, 5, 1, 1, False)]
+    assert intervals([candidate(1, "a", "x"), candidate(5, "b", "", INPUTS_ONLY)], "declared") == [
+        ("x", 1, 5, 1, 1, False)
+    ]
 
 
 some_candidates = st.lists(
     st.builds(
         candidate, st.integers(1, 9), st.sampled_from("abc"), st.sampled_from(["", "x", "y", "xy", "xyz"]),
-        st.sampled_from([SILENT, OPAQUE, CARRIES]),
-    ).map(lambda each: each if each.weight > SILENT else each._replace(lineage="")),
+        st.sampled_from([NO_SOURCES, INPUTS_ONLY, REPORTED_LINEAGE]),
+    ).map(lambda each: each if each.weight > NO_SOURCES else each._replace(lineage="")),
     max_size=12, unique_by=lambda each: each.run_key,
 )  # fmt: skip
 
@@ -94,7 +103,9 @@ def test_spells_say_at_each_moment_what_stands_then_and_may_be_told_in_two_piece
 ) -> None:
     whole = intervals(candidates, layer)
     for moment in range(11):
-        stands = standing(GROUP._replace(layer=layer), [each for each in candidates if each.time_us <= moment]).live
+        stands = select_counted_candidates(
+            GROUP._replace(layer=layer), [each for each in candidates if each.time_us <= moment]
+        ).current
         then = {edge for edge, since, until, *_ in whole if since <= moment and (until is None or moment < until)}
         assert then == {edge for each in stands for edge in each.lineage}
     first: ValidityHistory[str] = ValidityHistory(layer)
@@ -157,10 +168,10 @@ def edges(lineage: OutputLineage) -> list[tuple[Any, ...]]:
             each.column,
             *lineage.output,
             target,
-            "DIRECT" if each.transformation.direct else "INDIRECT",
-            each.transformation.masked,
+            "DIRECT" if each.transformation.is_direct else "INDIRECT",
+            each.transformation.is_masked,
         )
         for each in lineage.edges
-        for target in ([each.target] if each.target is not None else lineage.columns)
+        for target in ([each.target] if each.target is not None else lineage.dataset_wide_targets)
     }
     return sorted(found)

@@ -12,7 +12,7 @@ import pytest
 from headwater.api.marquez.runs import brief_json
 from headwater.common.errors import WrongSetting
 from headwater.index.reading.catalog import Catalog
-from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.job_names import JOB_OPERATIONS
@@ -306,9 +306,9 @@ def test_a_renamed_job_is_one_job_by_a_rule(rules: str, sources: list[str]) -> N
         run(2, 2, x_from(B, D, lifecycleStateChange=facet(lifecycleStateChange="OVERWRITE")), job="dag.etl.load"),
     ]
     names = NameRules(job_texts=[("jobs.yaml", rules)] if rules else [])
-    contents = ContentsInMemory()
+    contents = FacetContentsInMemory()
     reader = FactsReader(names.canonical, contents, names.job)
-    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(events)]
+    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(events)]
     scene = FactSnapshot(facts, contents)
     live = scene.counted().live
     fed = {edge.source.name for number, (_, said) in scene.graph.sets.items() if live[number] for edge in said.edges}

@@ -6,13 +6,12 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from headwater.lineage.edges.facet_contents import Contents
+from headwater.lineage.edges.facet_contents import FacetContents
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.runs.derivation import Derivation
-from headwater.lineage.runs.event_order import order_of
-from headwater.lineage.runs.long_runs import LongRun
+from headwater.lineage.runs.event_order import event_order
 from headwater.lineage.runs.memory_store import MemoryStore
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import DecidingFactsSelector, RunFacts
 from tests.lineage.test_reference import summary, torn
 from tests.reference.small_events import SECOND, STREAM, A, B, C, changed, run, x_from
 from tests.reference.world_events import deliver, facet
@@ -27,19 +26,21 @@ class StoreOfFew(MemoryStore):
 
     asked_for_all = 0
 
-    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+    def all_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         self.asked_for_all += 1
-        return super().facts(run_keys)
+        return super().all_facts(run_keys)
 
     def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        return {key: LongRun(facts).facts() for key, facts in super().facts(run_keys).items()}
+        return {
+            key: DecidingFactsSelector(facts).deciding_facts() for key, facts in super().all_facts(run_keys).items()
+        }
 
 
-def few_in_batches(batches: Iterable[list[RunFacts]], contents: Contents) -> StoreOfFew:
+def few_in_batches(batches: Iterable[list[RunFacts]], contents: FacetContents) -> StoreOfFew:
     store = StoreOfFew()
     derivation = Derivation(store, contents, NameResolver())
     for batch in batches:
-        derivation.add(batch)
+        derivation.add_facts(batch)
     return store
 
 
@@ -67,7 +68,7 @@ def long_runs(facts: Sequence[RunFacts], chance: Random) -> list[RunFacts]:
         for again in range(chance.choice((1, 1, 5))):
             event_id = f"{number:032x}" if not again else f"{chance.getrandbits(128):032x}"
             time_us = fact.time_us + again * chance.choice((0, SECOND, 7 * SECOND, AHEAD_US))
-            order = order_of(event_id, fact.type, time_us, fact.received_us)
+            order = event_order(event_id, fact.type, time_us, fact.received_us)
             found.append(replace(fact, run_key=key, order=order))
     return found
 
@@ -77,7 +78,7 @@ def test_a_thousand_updates_are_a_few_facts_whatever_order_they_come_in() -> Non
         run(1, second, x_from((A, B)[second % 2], C), kind="RUNNING", job_facets=STREAM) for second in range(1000)
     ]
     facts, _ = read_facts(deliver(updates))
-    forward, backward = (LongRun(order).facts() for order in (facts, facts[::-1]))
+    forward, backward = (DecidingFactsSelector(order).deciding_facts() for order in (facts, facts[::-1]))
     assert len(forward) == 4
     assert sorted(fact.event_id for fact in forward) == sorted(fact.event_id for fact in backward)
     kept = {fact.event_id for fact in forward}
@@ -95,7 +96,7 @@ def test_what_adds_up_or_ends_a_dataset_counts_each_time_it_was_said() -> None:
     dropped = [run(2, second, changed(C, "DROP"), kind="COMPLETE") for second in range(6)]
     for events in (explicit, dropped):
         facts, _ = read_facts(deliver(events))
-        assert len(LongRun(facts).facts()) == 6
+        assert len(DecidingFactsSelector(facts).deciding_facts()) == 6
 
 
 def _named(named: tuple[str, str]) -> dict[str, str]:

@@ -9,12 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headwater.common.errors import WrongSetting
-from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.metadata_table import MetadataRow, read_metadata
-from headwater.lineage.runs.event_reading import facts_reader
-from headwater.lineage.runs.job_identity import job_key, run_key
+from headwater.lineage.runs.event_reading import make_facts_reader
+from headwater.lineage.runs.jobs import job_key, run_key
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.snapshot import Window
 from headwater.questions.reach import reach
@@ -525,10 +525,12 @@ CASES = TESTS / "proof" / "cases"
 def test_recorded_streams_with_odd_names_have_the_lineage_that_they_mean(
     case: str, asked: tuple[str, str, str], forward: bool, reached: set[str]
 ) -> None:
-    contents = ContentsInMemory()
-    reader = facts_reader(default_rules(), contents)
+    contents = FacetContentsInMemory()
+    reader = make_facts_reader(default_rules(), contents)
     bodies = (CASES / f"{case}.ndjson").read_text().splitlines()
-    snapshot = FactSnapshot([reader.read(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents)
+    snapshot = FactSnapshot(
+        [reader.read_event(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents
+    )
     found = reach(
         snapshot, default_rules(), Subject(*asked), snapshot.counted_with_earlier(Window()),
         forward=forward, mode="any",

@@ -21,9 +21,9 @@ from headwater.common.paging import ListPage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
-from headwater.lineage.runs.event_order import newest_events_first, order_of, order_text, time_of
-from headwater.lineage.runs.merged_run import fold, in_order
-from headwater.lineage.runs.run_facts import attempts_of
+from headwater.lineage.runs.event_order import event_order, newest_events_first_sql, order_text, time_us_of_order_text
+from headwater.lineage.runs.merged_run import merge_run, order_deciding_facts
+from headwater.lineage.runs.run_facts import split_attempts
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.index import open_freshness, open_search, open_view_opener
 from headwater.questions.facets import newest_facets
@@ -173,9 +173,9 @@ def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
     found = {}
     for name in NAMES:
         own = [fact for fact in facts if fact.content.job.name == name]
-        if len(attempts_of(in_order(own))) > 1:
+        if len(split_attempts(order_deciding_facts(own))) > 1:
             continue  # what a run writes is told by its complete attempt, whatever its newest schema
-        run = fold(own, NameResolver())
+        run = merge_run(own, NameResolver())
         both = run.inputs | run.outputs
         found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
     newest = {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
@@ -221,19 +221,19 @@ def is_newest_in_silver(lake: SparkLake) -> None:
 
 def test_the_lake_sorts_events_like_the_order(lake: Lake) -> None:
     columns = "event_id, event_type, coalesce(event_time, received_at) AS time, received_at"
-    found = lake.world.bronze.events.query(f"SELECT {columns} FROM t ORDER BY {newest_events_first()}").to_pylist()
+    found = lake.world.bronze.events.query(f"SELECT {columns} FROM t ORDER BY {newest_events_first_sql()}").to_pylist()
     times = [(int(row["time"].timestamp() * 1e6), int(row["received_at"].timestamp() * 1e6)) for row in found]
-    orders = [order_of(row["event_id"], row["event_type"], *time) for row, time in zip(found, times, strict=True)]
+    orders = [event_order(row["event_id"], row["event_type"], *time) for row, time in zip(found, times, strict=True)]
     assert orders == sorted(orders, reverse=True)
     assert len(orders) > 150
 
 
 def test_the_order_as_text_sorts_like_the_order() -> None:
     orders = [
-        order_of(event_id, kind, time_us, START_US)
+        event_order(event_id, kind, time_us, START_US)
         for event_id in ("0a", "ff")
         for kind in ("START", "RUNNING", "COMPLETE", "FAIL", "OTHER", "")
         for time_us in (-(10**15), -1, 0, 1, START_US, START_US + 86_400_000_000, START_US + 86_400_000_001)
     ]
     assert sorted(orders) == sorted(orders, key=order_text)
-    assert [time_of(order_text(order)) for order in orders] == [order.time_us for order in orders]
+    assert [time_us_of_order_text(order_text(order)) for order in orders] == [order.time_us for order in orders]

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.lineage.edges.current_candidates import JobOutput
-from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, outcome, that_matter
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.candidates import JobOutput
+from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, needed_candidates, resolve_edge_sets
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.memory_store import MemoryStore
-from headwater.lineage.runs.related_runs import RelatedRunsInMemory
+from headwater.lineage.runs.memory_store import MemoryStore, RelatedRunsInMemory
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.snapshots.derived_snapshots import by_output
 from headwater.lineage.traversal.impact import Mode
@@ -197,7 +196,7 @@ def summary(store: MemoryStore) -> object:
     """Return runs, what counts and why, dropped datasets."""
     kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
     lineage = {
-        name: outcome(candidates, lambda lineage: lineage, kin)
+        name: resolve_edge_sets(candidates, lambda lineage: lineage, kin)
         for name, candidates in by_output(store.candidates).items()
     }
     counting_sets = {
@@ -218,7 +217,7 @@ def test_votes_that_do_not_matter_make_no_difference() -> None:
         store = LineageWorld(events).scene.store
         kin = RelatedRunsInMemory(store.runs.values(), store.candidates)
         for candidates in by_output(store.candidates).values():
-            matter = that_matter(candidates)
+            matter = needed_candidates(candidates)
             fewer = {
                 job_output: [candidate for candidate in own if (job_output, candidate.run_key) in matter]
                 for job_output, own in candidates.items()
@@ -229,7 +228,9 @@ def test_votes_that_do_not_matter_make_no_difference() -> None:
 def said_of(
     candidates: Candidates[OutputLineage], kin: RelatedRunsInMemory
 ) -> dict[JobOutput, set[EdgeSet[OutputLineage]]]:
-    found = outcome({job_output: own for job_output, own in candidates.items() if own}, lambda lineage: lineage, kin)
+    found = resolve_edge_sets(
+        {job_output: own for job_output, own in candidates.items() if own}, lambda lineage: lineage, kin
+    )
     return {job_output: set(counting_sets) for job_output, counting_sets in found.items() if counting_sets}
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.selectors import Selector
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
@@ -395,7 +395,7 @@ def test_rule_04_the_constants_of_the_rules_account_for_columns() -> None:
 
     def verdict(*columns: str) -> str:
         rules = UserRules(constants=tuple(Selector(A[0], "*b", column) for column in columns))
-        seen = FactSnapshot(facts, contents, partial(remasked, rules))
+        seen = FactSnapshot(facts, contents, partial(apply_masking_rules, rules))
         return {each.key: each.verdict for each in dataset_verdicts(seen, rules, seen.counted(), Name(*A))}["y"]
 
     assert (verdict(), verdict("LOAD_*"), verdict("load_ts", "s")) == ("unknown", "unknown", "unused")
@@ -714,7 +714,7 @@ def test_rule_12_columns_match_casefolded_shown_as_in_the_newest_schema() -> Non
     events = [run(1, 1, made(B, {"MAIL": [source(A, "Straße")]})), run(2, 2, x_from(B, C), job="2")]
     lineage = world(*events, run(3, 3, with_schema(B, "Mail"), reads=[with_schema(A, "STRASSE")], job="3"))
     assert ("a.strasse", "b.mail", "direct") in lineage.edges
-    assert lineage.scene.columns(Name(*B)).shown("mail") == "Mail"
+    assert lineage.scene.columns(Name(*B)).displayed_spelling("mail") == "Mail"
 
 
 def test_rule_12_what_a_walk_reaches_is_spelt_as_lineage_spells_it() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from headwater.lineage.rules.rule_code import NO_RULES, ROOTS, rule_code
+from headwater.lineage.rules.rule_code import EXCLUDED_MODULES, ROOT_MODULES, rule_sources
 from headwater.lineage.rules.user_rules import UserRules
 from tests.support.paths import ROOT
 from tools.function_zip import write_package
@@ -101,6 +101,6 @@ def test_a_change_of_the_shipped_rules_for_names_is_another_version(copy: Path) 
 
 def test_every_module_that_the_derivation_imports_counts() -> None:
     graph = grimp.build_graph("headwater")
-    for module in [name for name in graph.modules if name.startswith(NO_RULES)]:
+    for module in [name for name in graph.modules if name.startswith(EXCLUDED_MODULES)]:
         graph.remove_module(module)
-    assert set(rule_code()) == set(ROOTS).union(*map(graph.find_upstream_modules, ROOTS))
+    assert set(rule_sources()) == set(ROOT_MODULES).union(*map(graph.find_upstream_modules, ROOT_MODULES))

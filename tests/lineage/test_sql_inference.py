@@ -555,7 +555,7 @@ def test_behind_a_view_that_is_not_shown_what_else_is_read_stays_unknown() -> No
     world = LineageWorld(deliver([ran]))
     assert {edge[3] for edge in world.column_edges} == {"y"}
     [lineage] = [lineage for _, lineage in world.graph.sets.values()]
-    assert [name.parts for name in lineage.opaque] == [A]
+    assert [name.parts for name in lineage.opaque_inputs] == [A]
 
 
 @pytest.mark.parametrize(
@@ -581,9 +581,9 @@ def test_a_list_of_documented_columns_may_lack_some(sql: str, edges: set[tuple[s
     found = {(edge[3], edge[7]) for edge in world.column_edges if edge[0:2] == A and edge[3] != "k"}
     assert found == edges
     [lineage] = [lineage for _, lineage in world.graph.sets.values()]
-    assert unread in (lineage.unread or "")
-    assert bool(lineage.unread) == bool(unread)
-    assert not unread or A in {name.parts for name in lineage.opaque}
+    assert unread in (lineage.unread_sql_reason or "")
+    assert bool(lineage.unread_sql_reason) == bool(unread)
+    assert not unread or A in {name.parts for name in lineage.opaque_inputs}
 
 
 SQL: Json = {"sql": facet(query="INSERT INTO b (x) SELECT y FROM a", dialect="spark")}
@@ -605,7 +605,9 @@ def test_without_inferred_edges_a_run_is_as_opaque_as_if_it_had_sent_no_sql() ->
         for origins, carries in ((None, [True]), ("observed,declared", [False]), ("inferred", [True])):
             with views.look(as_of_from(origins=origins)) as here:
                 said = [lineage for _, lineage in here.snapshot.graph.sets.values()]
-                assert [(each.carries, bool(each.opaque)) for each in said] == [(each, not each) for each in carries]
+                assert [(each.has_column_lineage, bool(each.opaque_inputs)) for each in said] == [
+                    (each, not each) for each in carries
+                ]
 
 
 def reached(events: list[Json], column: str = "y") -> set[tuple[str, str, str]]:

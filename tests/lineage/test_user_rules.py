@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 
 from headwater.common.errors import WrongSetting
 from headwater.index.rules_files import FILES, RulesFiles
-from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.job_names import read_job_rules
@@ -29,7 +29,7 @@ from headwater.lineage.rules.user_rules_text import (
     read_rewrites,
     read_tags,
 )
-from headwater.lineage.runs.event_reading import FactsReader, facts_reader
+from headwater.lineage.runs.event_reading import FactsReader, make_facts_reader
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.named_columns import judged_columns
 from headwater.lineage.snapshots.snapshot import Window
@@ -128,15 +128,15 @@ COUNT = SelectedColumn("s3://b", "daily", "n")
 def test_a_step_is_masked_as_the_first_fitting_rule_declares(
     rules: UserRules, step: tuple[Any, ...], masked: bool | None
 ) -> None:
-    assert rules.masking_of(*step) is masked
+    assert rules.declared_masking(*step) is masked
 
 
 def test_consumers_read_the_columns_they_declare_or_all(rules: UserRules) -> None:
     (report,) = rules.consumers_of("s3://gold", "revenue_daily")
     assert (report.consumer, report.measure) == ("Power BI: Revenue report", "Total revenue")
-    assert [report.reads(column) for column in ("REVENUE", "day", "shop")] == [True, True, False]
+    assert [report.is_reader_of(column) for column in ("REVENUE", "day", "shop")] == [True, True, False]
     whole = read_consumers("version: 1\nconsumers: [{consumer: BI, dataset: 'g*'}]", "consumers.yaml")
-    assert UserRules(consumers=whole).consumers_of("x", "gold")[0].reads("anything")
+    assert UserRules(consumers=whole).consumers_of("x", "gold")[0].is_reader_of("anything")
     assert rules.consumers_of("s3://gold", "other") == ()
 
 
@@ -267,11 +267,11 @@ def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_p
 
 def test_the_first_rule_that_fits_declares_how_a_job_writes(rules: UserRules) -> None:
     customers, clicks = Name("s3://lake", "gold/customers"), Name("kafka://broker:9092", "clicks")
-    assert rules.writes_of("p", "nightly.publish_all", "run", customers) == "whole"
-    assert rules.writes_of("https://acme.example/loader/2", "nightly.publish_all", "run", customers) == "whole"
-    assert rules.writes_of("https://acme.example/loader/2", "other", "run", customers) == "append"
-    assert rules.writes_of("p", "other", "run", customers) is None
-    assert (rules.keeps_us(clicks), rules.keeps_us(customers)) == (90 * 86_400_000_000, None)
+    assert rules.declared_write("p", "nightly.publish_all", "run", customers) == "whole"
+    assert rules.declared_write("https://acme.example/loader/2", "nightly.publish_all", "run", customers) == "whole"
+    assert rules.declared_write("https://acme.example/loader/2", "other", "run", customers) == "append"
+    assert rules.declared_write("p", "other", "run", customers) is None
+    assert (rules.retention_us(clicks), rules.retention_us(customers)) == (90 * 86_400_000_000, None)
 
 
 @pytest.mark.parametrize("crawler", ["https://acme.example/crawler/7", "https://acme.example/docs"])
@@ -279,9 +279,9 @@ def test_the_lists_of_a_producer_that_is_declared_complete_remove_columns(crawle
     names = NameRules([("names.yaml", 'version: 1\ncomplete_lists: [{producer: "https://acme.example/crawler/*"}]')])
     before = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x y")])
     events = deliver([before, dataset_event(at(30), table("a", "x"), crawler)])
-    contents = ContentsInMemory()
+    contents = FacetContentsInMemory()
     reader = FactsReader(names.canonical, contents, names.job, names.has_complete_lists)
-    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
     found = FactSnapshot(facts, contents)
     reference = Reference(
         events, canonical=canonical_form, complete=[crawler] if names.has_complete_lists(crawler) else []
@@ -314,8 +314,8 @@ def test_a_rule_may_have_conditions_on_the_producer_and_the_namespace_of_the_job
         {**done(number, number, writes(output, {"x": "a.x"}), of="a"), "producer": producer}
         for number, producer, output in ((1, loader, sent.parts), (2, "https://acme.example/other", sent.parts))
     ])  # fmt: skip
-    reader = facts_reader(names, ContentsInMemory())
-    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    reader = make_facts_reader(names, FacetContentsInMemory())
+    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
     assert [fact.outputs[0].name.name for fact in facts] == ["shop.orders", "orders"]
     assert [step.rule for step in names.explain(*sent.parts, loader, None)] == ["our-loader"]
     assert "depends on the event" in names.explain(*sent.parts)[0].why
@@ -341,9 +341,9 @@ def test_a_job_that_is_declared_as_retired_uses_nothing_from_then_on(until: int 
     rules = UserRules(NameRules(job_texts=[("jobs.yaml", JOBS)]))
     copied = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="load_2")
     events = deliver([copied, done(2, 20, writes("d", {"x": "c.x"}), of=[table("c", "x")])])
-    contents = ContentsInMemory()
+    contents = FacetContentsInMemory()
     reader = FactsReader(rules.names.canonical, contents, rules.names.job)
-    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
     until_us = None if until is None else START_US + until * 1_000_000
     known = [fact for fact in facts if until_us is None or fact.time_us <= until_us]
     found = FactSnapshot(known, contents, rules=rules, until_us=until_us)

@@ -6,13 +6,20 @@ from typing import Any
 
 import pytest
 
-from headwater.lineage.edges.write_kinds import ADDS, UNLESS_PARTS, WHOLE, Write, rewrites, write_kind
+from headwater.lineage.edges.write_kinds import (
+    ADDS_ROWS,
+    WHOLE_REWRITE,
+    WHOLE_UNLESS_PARTITIONED,
+    CompletedWrite,
+    is_whole_rewrite,
+    write_kind,
+)
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.runs.write_properties import nominal_time, properties_signs
+from headwater.lineage.runs.write_properties import nominal_time_us, read_write_signs
 from headwater.lineage.sql.write_signs import find_write_signs
 from headwater.spark.silver.derivation_context import DerivationContext
 from headwater.spark.silver.spark_derivation import DERIVED, Derive
@@ -25,44 +32,44 @@ T = Name("s3://lake", "t")
 
 
 def kind(job: str, lifecycle: str | None, sql: str = "", **more: bool) -> int:
-    return write_kind(Write(job, T, lifecycle, find_write_signs(sql, "spark"), **more))
+    return write_kind(CompletedWrite(job, T, lifecycle, find_write_signs(sql, "spark"), **more))
 
 
 @pytest.mark.parametrize(
     ("job", "lifecycle", "sql", "expected"),
     [
-        ("app.overwrite_by_expression_exec_v1.t", "OVERWRITE", "insert overwrite t select 1", UNLESS_PARTS),
-        ("app.execute_insert_into_hadoop_fs_relation_command.t", "OVERWRITE", "", UNLESS_PARTS),
-        ("app.execute_save_into_data_source_command.t", "OVERWRITE", "", UNLESS_PARTS),
-        ("app.execute_save_into_data_source_command.t", "CREATE", "", ADDS),
-        ("app.truncate_table.t", "TRUNCATE", "", UNLESS_PARTS),
-        ("app.truncate_table.t", "TRUNCATE", "TRUNCATE TABLE t", WHOLE),
-        ("app.truncate_table.t", "TRUNCATE", "TRUNCATE TABLE t PARTITION (d = 1)", ADDS),
-        ("app.atomic_replace_table_as_select.t", "OVERWRITE", "", WHOLE),
-        ("app.atomic_replace_table.t", "OVERWRITE", "", WHOLE),
-        ("app.atomic_create_table_as_select.t", "CREATE", "CREATE TABLE t AS SELECT 1", WHOLE),
-        ("app.atomic_create_table_as_select.t", "CREATE", "CREATE TABLE IF NOT EXISTS t AS SELECT 1", ADDS),
-        ("app.execute_create_data_source_table_as_select_command.t", "CREATE", "", ADDS),
-        ("app.execute_create_hive_table_as_select_command.t", "CREATE", "", ADDS),
-        ("app.create_table.t", "CREATE", "CREATE TABLE IF NOT EXISTS t (x INT)", ADDS),
-        ("app.replace_iceberg_data.t", "OVERWRITE", "", ADDS),
-        ("app.write_delta.t", "OVERWRITE", "", ADDS),
-        ("app.execute_merge_into_command.t", "OVERWRITE", "", ADDS),
-        ("app.overwrite_partitions_dynamic_exec.t", "OVERWRITE", "", ADDS),
-        ("load", "OVERWRITE", "MERGE INTO t USING s ON t.k = s.k WHEN MATCHED THEN UPDATE SET x = 1", ADDS),
-        ("load", "OVERWRITE", "UPDATE t SET x = 1", ADDS),
-        ("load", "OVERWRITE", "INSERT OVERWRITE TABLE t PARTITION (d) SELECT 1", ADDS),
-        ("load", "OVERWRITE", "INSERT INTO t REPLACE WHERE d = 1 SELECT 1", ADDS),
-        ("load", "OVERWRITE", "INSERT OVERWRITE t SELECT * FROM s WHERE d = 1", UNLESS_PARTS),
-        ("load", "OVERWRITE", "DELETE FROM t WHERE {{ this", ADDS),
-        ("load", None, "DELETE FROM t WHERE {{ this", ADDS),
-        ("load", None, "DELETE FROM t", WHOLE),
-        ("load", None, "DELETE FROM t; INSERT INTO t SELECT 1", WHOLE),
-        ("load", None, "DELETE FROM t WHERE x = 1", ADDS),
-        ("load", None, "TRUNCATE TABLE stage; INSERT INTO t SELECT 1", ADDS),
-        ("load", None, "CREATE OR REPLACE TABLE t PARTITIONED BY (d) AS SELECT 1 AS d", WHOLE),
-        ("load", None, "CREATE OR REPLACE VIEW t AS SELECT 1", ADDS),
-        ("load", None, "", ADDS),
+        ("app.overwrite_by_expression_exec_v1.t", "OVERWRITE", "insert overwrite t select 1", WHOLE_UNLESS_PARTITIONED),
+        ("app.execute_insert_into_hadoop_fs_relation_command.t", "OVERWRITE", "", WHOLE_UNLESS_PARTITIONED),
+        ("app.execute_save_into_data_source_command.t", "OVERWRITE", "", WHOLE_UNLESS_PARTITIONED),
+        ("app.execute_save_into_data_source_command.t", "CREATE", "", ADDS_ROWS),
+        ("app.truncate_table.t", "TRUNCATE", "", WHOLE_UNLESS_PARTITIONED),
+        ("app.truncate_table.t", "TRUNCATE", "TRUNCATE TABLE t", WHOLE_REWRITE),
+        ("app.truncate_table.t", "TRUNCATE", "TRUNCATE TABLE t PARTITION (d = 1)", ADDS_ROWS),
+        ("app.atomic_replace_table_as_select.t", "OVERWRITE", "", WHOLE_REWRITE),
+        ("app.atomic_replace_table.t", "OVERWRITE", "", WHOLE_REWRITE),
+        ("app.atomic_create_table_as_select.t", "CREATE", "CREATE TABLE t AS SELECT 1", WHOLE_REWRITE),
+        ("app.atomic_create_table_as_select.t", "CREATE", "CREATE TABLE IF NOT EXISTS t AS SELECT 1", ADDS_ROWS),
+        ("app.execute_create_data_source_table_as_select_command.t", "CREATE", "", ADDS_ROWS),
+        ("app.execute_create_hive_table_as_select_command.t", "CREATE", "", ADDS_ROWS),
+        ("app.create_table.t", "CREATE", "CREATE TABLE IF NOT EXISTS t (x INT)", ADDS_ROWS),
+        ("app.replace_iceberg_data.t", "OVERWRITE", "", ADDS_ROWS),
+        ("app.write_delta.t", "OVERWRITE", "", ADDS_ROWS),
+        ("app.execute_merge_into_command.t", "OVERWRITE", "", ADDS_ROWS),
+        ("app.overwrite_partitions_dynamic_exec.t", "OVERWRITE", "", ADDS_ROWS),
+        ("load", "OVERWRITE", "MERGE INTO t USING s ON t.k = s.k WHEN MATCHED THEN UPDATE SET x = 1", ADDS_ROWS),
+        ("load", "OVERWRITE", "UPDATE t SET x = 1", ADDS_ROWS),
+        ("load", "OVERWRITE", "INSERT OVERWRITE TABLE t PARTITION (d) SELECT 1", ADDS_ROWS),
+        ("load", "OVERWRITE", "INSERT INTO t REPLACE WHERE d = 1 SELECT 1", ADDS_ROWS),
+        ("load", "OVERWRITE", "INSERT OVERWRITE t SELECT * FROM s WHERE d = 1", WHOLE_UNLESS_PARTITIONED),
+        ("load", "OVERWRITE", "DELETE FROM t WHERE {{ this", ADDS_ROWS),
+        ("load", None, "DELETE FROM t WHERE {{ this", ADDS_ROWS),
+        ("load", None, "DELETE FROM t", WHOLE_REWRITE),
+        ("load", None, "DELETE FROM t; INSERT INTO t SELECT 1", WHOLE_REWRITE),
+        ("load", None, "DELETE FROM t WHERE x = 1", ADDS_ROWS),
+        ("load", None, "TRUNCATE TABLE stage; INSERT INTO t SELECT 1", ADDS_ROWS),
+        ("load", None, "CREATE OR REPLACE TABLE t PARTITIONED BY (d) AS SELECT 1 AS d", WHOLE_REWRITE),
+        ("load", None, "CREATE OR REPLACE VIEW t AS SELECT 1", ADDS_ROWS),
+        ("load", None, "", ADDS_ROWS),
     ],
 )
 def test_a_line_of_the_table(job: str, lifecycle: str | None, sql: str, expected: int) -> None:
@@ -70,30 +77,34 @@ def test_a_line_of_the_table(job: str, lifecycle: str | None, sql: str, expected
 
 
 def test_signs_that_outweigh_a_rewrite() -> None:
-    assert kind("app.atomic_replace_table.t", "OVERWRITE", failed=True) == ADDS
-    assert kind("app.atomic_replace_table.t", "OVERWRITE", is_part=True) == ADDS
-    assert kind("load", None, "TRUNCATE TABLE t", alone=False) == ADDS
+    assert kind("app.atomic_replace_table.t", "OVERWRITE", has_failed=True) == ADDS_ROWS
+    assert kind("app.atomic_replace_table.t", "OVERWRITE", is_part=True) == ADDS_ROWS
+    assert kind("load", None, "TRUNCATE TABLE t", is_only_output=False) == ADDS_ROWS
 
 
 @pytest.mark.parametrize(
     ("namespace", "expected"),
     [
-        ("abfss://a@b", UNLESS_PARTS),
-        ("file", UNLESS_PARTS),
-        ("postgres://db:5432", UNLESS_PARTS),
-        ("snowflake://acme", ADDS),
-        ("kafka://broker:9092", ADDS),
-        ("bigquery", ADDS),
+        ("abfss://a@b", WHOLE_UNLESS_PARTITIONED),
+        ("file", WHOLE_UNLESS_PARTITIONED),
+        ("postgres://db:5432", WHOLE_UNLESS_PARTITIONED),
+        ("snowflake://acme", ADDS_ROWS),
+        ("kafka://broker:9092", ADDS_ROWS),
+        ("bigquery", ADDS_ROWS),
     ],
 )
 def test_a_connector_of_its_own_reports_overwrite_of_appends(namespace: str, expected: int) -> None:
     output = Name(namespace, "t")
-    assert write_kind(Write("app.execute_save_into_data_source_command.t", output, "OVERWRITE")) == expected
+    assert write_kind(CompletedWrite("app.execute_save_into_data_source_command.t", output, "OVERWRITE")) == expected
 
 
 def test_a_dataset_that_is_known_by_its_parts_is_not_rewritten_by_an_overwrite() -> None:
-    assert [rewrites(each, by_parts=True) for each in (ADDS, UNLESS_PARTS, WHOLE)] == [False, False, True]
-    assert [rewrites(each, by_parts=False) for each in (ADDS, UNLESS_PARTS, WHOLE)] == [False, True, True]
+    assert [
+        is_whole_rewrite(each, has_parts=True) for each in (ADDS_ROWS, WHOLE_UNLESS_PARTITIONED, WHOLE_REWRITE)
+    ] == [False, False, True]
+    assert [
+        is_whole_rewrite(each, has_parts=False) for each in (ADDS_ROWS, WHOLE_UNLESS_PARTITIONED, WHOLE_REWRITE)
+    ] == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +120,7 @@ def test_a_dataset_that_is_known_by_its_parts_is_not_rewritten_by_an_overwrite()
     ],
 )
 def test_facets_of_a_run_show_how_it_writes(facets: dict[str, object], signs: tuple[str, ...]) -> None:
-    assert properties_signs(json.dumps(facets)) == signs
+    assert read_write_signs(json.dumps(facets)) == signs
 
 
 @pytest.mark.parametrize(
@@ -124,7 +135,7 @@ def test_facets_of_a_run_show_how_it_writes(facets: dict[str, object], signs: tu
     ],
 )
 def test_the_nominal_time_of_a_run(told: object, expected: int | None) -> None:
-    assert nominal_time(json.dumps({"nominalTime": told})) == expected
+    assert nominal_time_us(json.dumps({"nominalTime": told})) == expected
 
 
 def test_an_event_says_which_outputs_it_writes_in_part() -> None:

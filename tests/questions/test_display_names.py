@@ -15,7 +15,7 @@ from headwater.governance.contracts.reports import CheckedFile, junit_text, line
 from headwater.governance.planning.findings import AffectedColumn, plan_findings
 from headwater.governance.planning.markdown import change_text, column_text
 from headwater.governance.planning.schema import PlannedChange, PresentTable, PresentTables
-from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
@@ -134,9 +134,9 @@ EVENTS: list[Json] = [
 
 @pytest.fixture(scope="module")
 def scene() -> FactSnapshot:
-    contents = ContentsInMemory()
+    contents = FacetContentsInMemory()
     reader = FactsReader(RULES.canonical, contents, RULES.job)
-    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(EVENTS)]
+    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(EVENTS)]
     return FactSnapshot(facts, contents)
 
 

@@ -14,7 +14,7 @@ from headwater.index.reading.run_history import RunHistory
 from headwater.lake.event_bodies import StoredBody
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.shown_rules import link_to, read_links, read_system
+from headwater.lineage.rules.shown_rules import allowed_link, read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.run_details import run_details
 from headwater.questions.run_lineage import RunContents, run_lineage
@@ -97,14 +97,14 @@ def test_odd_facets_say_nothing(facets: Json) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_link(address: str) -> None:
-    assert link_to((), address) is None
+    assert allowed_link((), address) is None
 
 
 def test_what_is_a_link() -> None:
-    assert link_to((), "HTTPS://ADB-1.azuredatabricks.net/jobs/1?o=2#x") is not None
+    assert allowed_link((), "HTTPS://ADB-1.azuredatabricks.net/jobs/1?o=2#x") is not None
     mine = read_links("version: 1\nlinks: [{host: Airflow.Acme.Net}]", "links.yaml")
-    assert link_to(mine, "https://airflow.acme.net:8443/log") is not None
-    assert link_to((), "https://airflow.acme.net:8443/log") is None
+    assert allowed_link(mine, "https://airflow.acme.net:8443/log") is not None
+    assert allowed_link((), "https://airflow.acme.net:8443/log") is None
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_rules_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "system.yaml").write_text("version: 1\nsystem: [{dataset: 'tmp/*', sytem: true}]")
     (tmp_path / "links.yaml").write_text("version: 1\nlinks: [{host: a.b}]")
     files = RulesFiles(tmp_path)
-    assert link_to(files.current().links, "https://a.b/") == "https://a.b/"
+    assert allowed_link(files.current().links, "https://a.b/") == "https://a.b/"
     assert "sytem" in files.problems[0]
 
 

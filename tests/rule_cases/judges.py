@@ -199,7 +199,7 @@ class Memory(Judge):
 def spelt_by(snapshot: Snapshot, namespace: str, ask: Ask) -> dict[str, str]:
     """Return how answers spell the columns that are asked for."""
     columns = snapshot.shown_columns(Name(namespace, ask.about))
-    return {key: columns.shown(columns.key(key)) for key in ask.expected}
+    return {key: columns.displayed_spelling(columns.key(key)) for key in ask.expected}
 
 
 def linked(snapshot: Snapshot, counted: CountedEdges, name: tuple[str, str], *, forward: bool) -> list[Stop]:

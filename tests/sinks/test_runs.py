@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from headwater.events.validation import validate_event
-from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
+from headwater.lineage.edges.run_edges import derive_output_lineages
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.name_resolution import NameResolver, event_bindings
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.merged_run import fold
+from headwater.lineage.runs.merged_run import merge_run
 from headwater.sinks.control.service import preview_payloads
 from headwater.sinks.interface.shape import SinkEvent, run_of
 from headwater.sinks.interface.target_registry import open_sink
@@ -72,10 +73,10 @@ def test_one_event_of_a_run_breaks_no_schema_that_its_events_keep() -> None:
 
 def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:
     """Return what each complete run says of lineage, by the rules."""
-    contents, runs = ContentsInMemory(), defaultdict(list)
+    contents, runs = FacetContentsInMemory(), defaultdict(list)
     reader = FactsReader(default_rules().canonical, contents)
     for event in of:
-        fact = reader.read(event.head.event_id, event.head.received_us, event.body.decode())
+        fact = reader.read_event(event.head.event_id, event.head.received_us, event.body.decode())
         runs[fact.run_key].append(fact)
     found = {}
     for key, facts in runs.items():
@@ -83,14 +84,23 @@ def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:
         for fact in facts:
             naming.bind(event_bindings(fact))
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
-        if facts[0].kind == "RUN" and (run := fold(facts, naming)).state == "COMPLETE":
-            found[key] = sorted(map(sorted_edges, output_lineages(run, rules)), key=repr)
+        if facts[0].kind == "RUN" and (run := merge_run(facts, naming)).state == "COMPLETE":
+            found[key] = sorted(map(sorted_edges, derive_output_lineages(run, rules)), key=repr)
     return found
 
 
 def sorted_edges(lineage: OutputLineage) -> Any:
-    names = [sorted(map(repr, part)) for part in (lineage.edges, lineage.tables, lineage.named, lineage.also_read)]
-    return [repr(lineage.output), *names, sorted(map(repr, lineage.opaque)), lineage.carries, lineage.rows_confirmed]
+    names = [
+        sorted(map(repr, part))
+        for part in (lineage.edges, lineage.source_datasets, lineage.column_sources, lineage.other_inputs)
+    ]
+    return [
+        repr(lineage.output),
+        *names,
+        sorted(map(repr, lineage.opaque_inputs)),
+        lineage.has_column_lineage,
+        lineage.rows_confirmed,
+    ]
 
 
 @pytest.mark.slow

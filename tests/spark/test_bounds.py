@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.current_candidates import CARRIES
+from headwater.lineage.edges.candidates import REPORTED_LINEAGE
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import TimedLocation
 from headwater.spark.delta.arrow_rows import Row, map_groups
@@ -43,7 +43,7 @@ def test_runs_told_in_two_passes_late_or_with_fifty_updates_read_the_file_that_t
 def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSession) -> None:
     """100,000 runs of one job that say the same 2 KB of one dataset are 200 MB of text, one by one."""
     row = CandidateRow(
-        "group", "output", "", "", None, "observed", SPACE, "load", SPACE, "to", "", 0, "", 0, 0, CARRIES,
+        "group", "output", "", "", None, "observed", SPACE, "load", SPACE, "to", "", 0, "", 0, 0, REPORTED_LINEAGE,
         origin="observed", landed=True, rewrites=False, unless_parts=False, period_us=0,
         asks=None, kin=None, names=None, content="x" * 2_000,
     )  # fmt: skip

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from headwater.lineage.edges.edge_sets import Candidates
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import job_key
-from headwater.lineage.runs.related_runs import RelatedRunsInMemory
+from headwater.lineage.runs.jobs import job_key
+from headwater.lineage.runs.memory_store import RelatedRunsInMemory
 from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, FactSnapshot, by_output
 from headwater.lineage.snapshots.snapshot import Snapshot, Window
 from headwater.lineage.snapshots.window_periods import WindowPeriods
@@ -74,7 +74,7 @@ def holds(row: Mapping[str, Any], at_us: int) -> bool:
 def asked(now: Snapshot, dataset: Name, window: Window) -> list[Verdict]:
     counted, columns, reason_of = now.counted_with_earlier(window), now.shown_columns(dataset), reason_formatter(now)
     found = dataset_verdicts(now, RULES, counted, dataset)
-    return [(columns.shown(each.key), each.verdict, reason_of(each)) for each in found]
+    return [(columns.displayed_spelling(each.key), each.verdict, reason_of(each)) for each in found]
 
 
 def groups_of(now: FactSnapshot) -> dict[object, Group]:

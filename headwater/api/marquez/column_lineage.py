@@ -135,7 +135,7 @@ class _ColumnGraphAnswer:
     def _label(self, node: int) -> tuple[str, _DatasetLabels, str]:
         number, key = self._graph.columns[node]
         dataset = self._dataset(number)
-        column = dataset.columns.shown(key or "")
+        column = dataset.columns.displayed_spelling(key or "")
         return f"datasetField:{dataset.namespace}:{dataset.name}:{column}", dataset, column
 
     def nodes(self) -> list[dict[str, Any]]:
@@ -159,7 +159,7 @@ class _ColumnGraphAnswer:
         """Return the direct inputs of a column with their transformations, by node."""
         found: dict[int, list[Transformation]] = {}
         for feed in feeds(self._graph, node, self._context.view.counted):
-            if not self._value_only or feed.transformation.direct:
+            if not self._value_only or feed.transformation.is_direct:
                 found.setdefault(feed.node, []).append(feed.transformation)
         return found
 

@@ -204,18 +204,18 @@ def _version_json(context: RequestContext, name: Name, row: VersionRow) -> Answe
 
 def transformation_json(transformation: Transformation) -> dict[str, Any]:
     """Return a transformation in OpenLineage's form."""
-    kind = "DIRECT" if transformation.direct else "INDIRECT"
+    kind = "DIRECT" if transformation.is_direct else "INDIRECT"
     return {
         "type": kind,
         "subtype": transformation.subtype,
         "description": transformation.description,
-        "masking": transformation.masked,
+        "masking": transformation.is_masked,
     }
 
 
 def legacy_transformation_type(transformation: Transformation) -> str:
     """Return Marquez's `transformationType`, which OpenLineage has replaced by type and subtype."""
-    if transformation.masked:
+    if transformation.is_masked:
         return "MASKED"
     return (
         "IDENTITY"
@@ -236,7 +236,7 @@ def input_fields(view: View, node: int) -> list[dict[str, Any]]:
             found[feed.node] = {
                 **name.shown,
                 "dataset": name.name,
-                "field": snapshot.shown_columns(name).shown(key or ""),
+                "field": snapshot.shown_columns(name).displayed_spelling(key or ""),
                 "transformationDescription": transformation.description,
                 "transformationType": legacy_transformation_type(transformation),
                 "transformations": [],
@@ -257,5 +257,7 @@ def column_lineage(view: View, dataset: Name) -> list[dict[str, Any]] | None:
         fields = input_fields(view, node)
         if fields:
             first = {key: fields[0][key] for key in ("transformationDescription", "transformationType")}
-            found.append({"name": columns.shown(graph.columns[node].key or ""), "inputFields": fields, **first})
+            found.append(
+                {"name": columns.displayed_spelling(graph.columns[node].key or ""), "inputFields": fields, **first}
+            )
     return sorted(found, key=lambda each: str(each["name"])) or None

@@ -11,7 +11,7 @@ from headwater.common.nearest_names import NEAREST
 from headwater.index.reading.catalog import Catalog, JobRow
 from headwater.index.stored.database import DATASET
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_hierarchy import Granularity
+from headwater.lineage.runs.jobs import JobLevel
 from headwater.lineage.snapshots.as_of import AsOf, View
 from headwater.questions.declaring import read_as
 from headwater.questions.moments import moment_us
@@ -225,10 +225,10 @@ def required(query: Mapping[str, str], name: str) -> str:
     return text
 
 
-def granularity_of(query: Mapping[str, str]) -> Granularity:
+def granularity_of(query: Mapping[str, str]) -> JobLevel:
     """Parse `granularity`, which is our extension of Marquez's API. By default, jobs are not folded."""
     try:
-        return cast("Granularity", read_as(GranularityWord, "granularity", query.get("granularity")) or "statement")
+        return cast("JobLevel", read_as(GranularityWord, "granularity", query.get("granularity")) or "statement")
     except WrongQuestion as error:
         raise MarquezError(400, {"code": 400, "message": str(error)}) from error
 

@@ -15,7 +15,7 @@ from headwater.index.stored.events import JOB, RUN
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.jobs import run_id_of
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.facets import merge_facets

@@ -12,9 +12,9 @@ from headwater.events.facet_sets import OF_COLUMNS
 from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.catalog import JobRow
 from headwater.index.reading.jobs import JobAncestry
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_hierarchy import Fold, Granularity, folding
+from headwater.lineage.runs.jobs import FoldJob, JobLevel, fold_into_level
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 
@@ -47,9 +47,9 @@ class TableGraph:
         self._names_of = context.names_of
         self._rows: dict[Name, JobRow | None] = {}
         started = JobAncestry(self._catalog.live).started
-        self.granularity: Granularity = granularity_of(context.query)
-        levels = get_args(Granularity)[1 : get_args(Granularity).index(self.granularity) + 1]
-        self._folds: list[Fold] = [folding(level, started) for level in reversed(levels)]
+        self.granularity: JobLevel = granularity_of(context.query)
+        levels = get_args(JobLevel)[1 : get_args(JobLevel).index(self.granularity) + 1]
+        self._folds: list[FoldJob] = [fold_into_level(level, started) for level in reversed(levels)]
 
     def fold(self, job: Name) -> Name:
         """Return the job that a job is folded into."""
@@ -67,7 +67,7 @@ class TableGraph:
         found = JobDatasets(set(), set())
         for each in self._folded.get(job, (job,)):
             for lineage in self._reported_lineage(each):
-                read = {name.plain for name in (*lineage.tables, *lineage.also_read)}
+                read = {name.plain for name in (*lineage.source_datasets, *lineage.other_inputs)}
                 found.inputs.update(name for name in read if not self._is_gone(name))
                 found.outputs.update(() if lineage.output is None else (lineage.output.plain,))
             running = self._running(each)
@@ -82,7 +82,7 @@ class TableGraph:
             (name.plain, lineage.output.plain)
             for lineage in reported
             if lineage.output is not None
-            for name in lineage.tables
+            for name in lineage.source_datasets
         }
 
     def _reported_lineage(self, job: Name) -> Iterator[OutputLineage]:

@@ -25,7 +25,7 @@ from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.catalog_history import RunRow
 from headwater.index.stored.database import JOB
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.jobs import run_id_of
 from headwater.lineage.runs.run_facts import Tag
 
 EventDatasets = Mapping[str, Sequence[Mapping[str, Any]]]

@@ -12,7 +12,7 @@ from headwater.governance.reconcile.commits import TableCommit
 from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.governance.reconcile.run_index import TimedRun
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import is_statement_half
+from headwater.lineage.runs.jobs import is_ctas_statement
 from headwater.questions.answer_types.common import Dataset
 from headwater.questions.answer_types.reports import Finding
 
@@ -85,7 +85,7 @@ def _proof(
     if not candidates:
         return ("nothing", None) if writer.version is None else None
     job = writer.run.report.job
-    if writer.lifecycle not in _OVERWRITES and not is_statement_half(Name(job.namespace, job.name)):
+    if writer.lifecycle not in _OVERWRITES and not is_ctas_statement(Name(job.namespace, job.name)):
         return None
     last = max(candidates, key=lambda each: each.version)
     return ("part" if any(each.replaced == "part" for each in candidates) else "append"), last.version

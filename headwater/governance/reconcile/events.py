@@ -16,7 +16,7 @@ from headwater.events.rows import LONGEST_RUN_FACETS
 from headwater.events.times import iso
 from headwater.governance.reconcile.commit_join import WriteProof
 from headwater.governance.reconcile.histories.entry import HistorySpan
-from headwater.lineage.runs.commit_proofs import WHOLE
+from headwater.lineage.runs.commit_proofs import WHOLE_PROOF
 from headwater.questions.answer_types.reports import Finding
 
 PRODUCER = "urn:headwater:reconcile"
@@ -55,8 +55,8 @@ def proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
     them does. The same proofs produce the same events.
     """
     oldest = sorted(proofs, key=_order)
-    whole = [each for each in oldest if each.proves == WHOLE][-MAX_FINDINGS:]
-    selected = sorted([*(each for each in oldest if each.proves != WHOLE), *whole], key=_order)
+    whole = [each for each in oldest if each.proves == WHOLE_PROOF][-MAX_FINDINGS:]
+    selected = sorted([*(each for each in oldest if each.proves != WHOLE_PROOF), *whole], key=_order)
     for _, some in groupby(selected, key=lambda each: each.run.until_us // _HOUR_US):
         yield from _proof_events(name, list(some))
 

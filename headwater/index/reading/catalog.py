@@ -14,7 +14,7 @@ from headwater.index.stored.events import QUARTER_US, Place
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.tags import TagsFacet, newest_tags
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.run_facts import Tag
 
 _BEGINNING, _END = -(1 << 62), 1 << 62

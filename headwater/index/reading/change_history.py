@@ -16,13 +16,13 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import DATASET, JOB, one_value
 from headwater.index.stored.datasets import TagTable
 from headwater.index.stored.schemas import mention_from
-from headwater.lineage.edges.joined_lists import joined_columns
-from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
+from headwater.lineage.edges.schema_columns import join_column_lists
+from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Span
-from headwater.lineage.rules.tags import TagsFacet, tagged
+from headwater.lineage.rules.tags import TagsFacet, datasets_with_tags
 from headwater.lineage.runs.event_order import Order
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 
 _ENTITIES = "SELECT kind, name FROM entities WHERE generation > ?"
 _DATASETS = "SELECT name FROM datasets WHERE generation > ?"
@@ -80,8 +80,8 @@ class ListsBetween(NamedTuple):
 
     dataset: Name
     names: set[Name]
-    before: Sequence[SeenSchema]
-    after: Sequence[SeenSchema]
+    before: Sequence[SchemaMention]
+    after: Sequence[SchemaMention]
 
 
 class TagsBetween(NamedTuple):
@@ -97,7 +97,7 @@ class DescribedColumn(NamedTuple):
 
     type: str | None
     description: str | None
-    by: SeenSchema | None
+    by: SchemaMention | None
 
 
 class FacetBetween(NamedTuple):
@@ -131,21 +131,21 @@ class ChangeHistory:
 
     def schemas(self) -> Iterator[ListsBetween]:
         """Yield the datasets whose column lists differ between the start and the end."""
-        known: tuple[dict[Name, KnownLists], ...] = ({}, {})
+        known: tuple[dict[Name, ColumnListSet], ...] = ({}, {})
         names: dict[Name, set[Name]] = {}
         these, only = self._filter(DATASET, 3)
         changed = f"SELECT name FROM schema_mentions WHERE time_us > ?1 AND time_us <= ?2{only}"
         query = (
-            f"SELECT name, {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name IN ({changed}) "
+            f"SELECT name, {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name IN ({changed}) "
             "AND time_us <= ?2"
         )
         for number, *row in self._sql.execute(query, (*self._between, *these)):
             seen, name = mention_from(row), self._names.name(number)
-            dataset = seen.dataset(name, self._live.naming)
+            dataset = seen.described_dataset(name, self._live.naming)
             names.setdefault(dataset.plain, set()).add(name)
             for at_end, until_us in zip(known, self._between, strict=True):
                 if seen.time_us <= until_us:
-                    self._lists(at_end, dataset).take(seen)
+                    self._lists(at_end, dataset).add_mention(seen)
         for plain, own in names.items():
             before, after = (self._newest(at_end, plain) for at_end in known)
             if [seen.schema for seen in before] != [seen.schema for seen in after]:
@@ -159,20 +159,20 @@ class ChangeHistory:
         naming = self._live.naming
         return {each.plain for name in names for each in naming.datasets_in(Span(name))}
 
-    def _lists(self, known: dict[Name, KnownLists], dataset: Name) -> KnownLists:
+    def _lists(self, known: dict[Name, ColumnListSet], dataset: Name) -> ColumnListSet:
         if dataset not in known:
-            known[dataset] = KnownLists(by_parts=self._live.is_written_by_parts(dataset))
+            known[dataset] = ColumnListSet(has_parts=self._live.is_written_by_parts(dataset))
         return known[dataset]
 
-    def _newest(self, known: Mapping[Name, KnownLists], dataset: Name) -> Sequence[SeenSchema]:
+    def _newest(self, known: Mapping[Name, ColumnListSet], dataset: Name) -> Sequence[SchemaMention]:
         """Return the column lists of the newest generation that has any."""
         every = self._live.naming.generations.meanings(dataset)
         return next((known[each].lists for each in every if each in known), [])
 
-    def described_columns(self, names: Iterable[Name], lists: Sequence[SeenSchema]) -> dict[str, DescribedColumn]:
+    def described_columns(self, names: Iterable[Name], lists: Sequence[SchemaMention]) -> dict[str, DescribedColumn]:
         """Return the columns of some lists, each with the description from the first list that contains it."""
         names = sorted(names)
-        columns = joined_columns([self._live.contents.schema(seen.schema) for seen in lists])
+        columns = join_column_lists([self._live.contents.schema(seen.schema) for seen in lists])
         found = {".".join(path): DescribedColumn(None, None, None) for path in columns}
         for seen in lists:
             for column, kind, description in self._described(names, seen.schema):
@@ -205,7 +205,9 @@ class ChangeHistory:
         query = f"SELECT DISTINCT name, time_us FROM tags WHERE time_us > ?1 AND time_us <= ?2{only}"
         rows = self._sql.execute(query, (*self._between, *these)).fetchall()
         table, naming = TagTable(self._sql, self._names), self._live.naming
-        datasets = {each for number, at_us in rows for each in tagged(self._names.name(number), at_us, naming)}
+        datasets = {
+            each for number, at_us in rows for each in datasets_with_tags(self._names.name(number), at_us, naming)
+        }
         for dataset in datasets:
             names = naming.names_of(dataset)
             was, now = ([each for name in names for each in table.newest_of(name, at)] for at in self._between)

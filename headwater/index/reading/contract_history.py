@@ -9,10 +9,10 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import DATASET, marks
 from headwater.index.stored.packing import tags_from
 from headwater.index.stored.schemas import mention_from
-from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
+from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.tags import TagsFacet, tagged
-from headwater.lineage.runs.event_order import NEWNESS, Order, newest_first
+from headwater.lineage.rules.tags import TagsFacet, datasets_with_tags
+from headwater.lineage.runs.event_order import ORDER_COLUMNS, Order, newest_first_sql
 
 SCAN_LIMIT = 5_000
 """How many of a dataset's newest mentions of each kind are read."""
@@ -29,8 +29,8 @@ class Rename(NamedTuple):
 class ColumnLists(NamedTuple):
     """The column lists of a dataset, the base list first, and the mention since which they apply."""
 
-    since: SeenSchema
-    lists: Sequence[SeenSchema]
+    since: SchemaMention
+    lists: Sequence[SchemaMention]
     has_base: bool = False
 
 
@@ -46,28 +46,30 @@ class ContractHistory:
     def lists(self) -> list[ColumnLists]:
         """Return the column lists after each change, newest first."""
         query = (
-            f"SELECT name, {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name IN ({marks(self._numbers)}) "
-            f"AND time_us <= ? ORDER BY {newest_first(SeenSchema._fields)} LIMIT {SCAN_LIMIT}"
+            f"SELECT name, {', '.join(SchemaMention._fields)} FROM schema_mentions "
+            f"WHERE name IN ({marks(self._numbers)}) AND time_us <= ? "
+            f"ORDER BY {newest_first_sql(SchemaMention._fields)} LIMIT {SCAN_LIMIT}"
         )
         rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
         mentions = [(mention_from(row), self._live.names.name(number)) for number, *row in rows]
         by_parts = self._live.is_written_by_parts(self._dataset)
-        known: dict[Name, KnownLists] = {}
+        known: dict[Name, ColumnListSet] = {}
         found: list[ColumnLists] = []
         for seen, name in sorted(mentions):
-            dataset = seen.dataset(name, self._live.naming)
+            dataset = seen.described_dataset(name, self._live.naming)
             if dataset.plain == self._dataset:
-                own = known.get(dataset) or known.setdefault(dataset, KnownLists(by_parts=by_parts))
-                own.take(seen)
+                own = known.get(dataset) or known.setdefault(dataset, ColumnListSet(has_parts=by_parts))
+                own.add_mention(seen)
                 if not found or [each.schema for each in found[-1].lists] != [each.schema for each in own.lists]:
-                    found.append(ColumnLists(seen, own.lists, own.base is not None))
+                    found.append(ColumnLists(seen, own.lists, own.base_list is not None))
         return found[::-1]
 
     def tags(self) -> Iterator[list[TagsFacet]]:
         """Yield the newest `tags` facets of each producer, newest first."""
         query = (
-            f"SELECT name, producer, {', '.join(NEWNESS)}, value FROM tags WHERE name IN ({marks(self._numbers)}) "
-            f"AND time_us <= ? ORDER BY producer, {newest_first()} LIMIT {SCAN_LIMIT}"
+            f"SELECT name, producer, {', '.join(ORDER_COLUMNS)}, value FROM tags "
+            f"WHERE name IN ({marks(self._numbers)}) AND time_us <= ? "
+            f"ORDER BY producer, {newest_first_sql()} LIMIT {SCAN_LIMIT}"
         )
         rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
         for producer, same in groupby(rows, lambda row: str(row[1])):
@@ -75,7 +77,11 @@ class ContractHistory:
                 TagsFacet(Order(bool(first), *order), place, self._live.names.name(name), producer, tags_from(value))
                 for name, _, first, *order, place, value in same
             )
-            yield [each for each in facets if self._dataset in tagged(each.name, each.order.time_us, self._live.naming)]
+            yield [
+                each
+                for each in facets
+                if self._dataset in datasets_with_tags(each.name, each.order.time_us, self._live.naming)
+            ]
 
     def facet_since_us(self, facet: str) -> int | None:
         """Return when the newest text of a facet was first sent (us), or None if the facet was never sent."""

@@ -12,8 +12,8 @@ from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.run_facets import recent_facets
 from headwater.index.stored.schemas import mention_from
 from headwater.index.stored.versions import run_datasets_from
-from headwater.lineage.edges.schema_history import KnownLists, SeenSchema, seen_schemas
-from headwater.lineage.edges.unlisted_columns import ReaderList, UnlistedColumn, unlisted_columns
+from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention, schema_mentions
+from headwater.lineage.edges.unlisted_columns import ReaderList, UnlistedColumn, find_unlisted_columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
 
@@ -76,10 +76,10 @@ def unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[U
     every = list(_mentions(live, dataset, until_us))
     if len({seen.schema for seen in every}) < 2 or _is_written(live, dataset, until_us):
         return []
-    known = KnownLists(by_parts=live.is_written_by_parts(dataset))
+    known = ColumnListSet(has_parts=live.is_written_by_parts(dataset))
     for seen in every:
-        known.take(seen)
-    if known.base is not None:
+        known.add_mention(seen)
+    if known.base_list is not None:
         return []
     columns = live.columns(dataset)
 
@@ -88,15 +88,17 @@ def unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[U
         return frozenset(columns.key(".".join(path)) for path in live.contents.schema(schema))
 
     since_us = max(seen.time_us for seen in every) - WINDOW_US
-    return unlisted_columns(_read(live, dataset, since_us, until_us), every, keys)
+    return find_unlisted_columns(_read(live, dataset, since_us, until_us), every, keys)
 
 
-def _mentions(live: LiveGraph, dataset: Name, until_us: int) -> Iterator[SeenSchema]:
+def _mentions(live: LiveGraph, dataset: Name, until_us: int) -> Iterator[SchemaMention]:
     """Yield the column lists of a dataset, except those in events that are ahead of their receipt."""
-    query = f"SELECT {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name = ? AND credible AND time_us <= ?"
+    query = (
+        f"SELECT {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name = ? AND credible AND time_us <= ?"
+    )
     for name in live.naming.names_of(dataset):
         for seen in map(mention_from, live.sql.execute(query, (live.names.known(name) or 0, until_us)).fetchall()):
-            if seen.dataset(name, live.naming).plain == dataset:
+            if seen.described_dataset(name, live.naming).plain == dataset:
                 yield seen
 
 
@@ -118,7 +120,7 @@ def _read(live: LiveGraph, dataset: Name, since_us: int, until_us: int) -> Itera
         )
         facts = table.facts([key for (key,) in rows.fetchall()])
         for fact in (each for own in facts.values() for each in own):
-            for name, seen in seen_schemas(fact):
+            for name, seen in schema_mentions(fact):
                 is_read = seen.credible and seen.place < len(fact.inputs) and since_us <= seen.time_us <= until_us
-                if is_read and seen.dataset(name, live.naming).plain == dataset:
+                if is_read and seen.described_dataset(name, live.naming).plain == dataset:
                     yield ReaderList(live.names.name(job), seen)

@@ -7,9 +7,9 @@ from msgspec import msgpack
 from headwater.events.facet_digests import is_deleted
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import COUNTED, DATASET, JOB, marks
-from headwater.lineage.edges.joined_lists import joined_facet, lists_in
+from headwater.lineage.edges.schema_columns import join_schema_facets, split_schema_hash
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import time_of, until_text
+from headwater.lineage.runs.event_order import order_text_after, time_us_of_order_text
 
 MAX_SETS = 1_000
 """How many of the newest facet sets are read to find the facets at a time in the past."""
@@ -42,7 +42,11 @@ class DescriptiveFacets:
         for name in names:
             for kind, facet, order, value in self._newest((DATASET, COUNTED), name, only):
                 is_newer = facet not in found[kind] or found[kind][facet][0] < order
-                if is_newer and facet not in without and naming.resolve(name, time_of(order)).plain == dataset.plain:
+                if (
+                    is_newer
+                    and facet not in without
+                    and naming.resolve(name, time_us_of_order_text(order)).plain == dataset.plain
+                ):
                     found[kind][facet] = order, value
         found[DATASET].pop("schema", None)
         schema = self._schema(dataset, names) if only in (None, "schema") else {}
@@ -62,7 +66,7 @@ class DescriptiveFacets:
                 "SELECT min(d.event_order, ?1), s.digest, s.value FROM facet_set_uses d "
                 "JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ?2 AND d.name = ?3 AND d.first_us <= ?4 "
                 "ORDER BY d.event_order DESC, s.digest LIMIT ?5",
-                (until_text(time_us), kind, self._live.names.known(name) or 0, time_us, MAX_SETS),
+                (order_text_after(time_us), kind, self._live.names.known(name) or 0, time_us, MAX_SETS),
             )
         found: _Newest = {}
         for _, _, value in sorted(sets, reverse=True):
@@ -90,9 +94,9 @@ class DescriptiveFacets:
         """
         every = self._live.naming.generations.meanings(dataset.plain)
         joined = next((found for each in every if (found := self._live.schema(each))), None)
-        texts = [self._schema_text(names, schema) for schema in lists_in(joined)] if joined else []
+        texts = [self._schema_text(names, schema) for schema in split_schema_hash(joined)] if joined else []
         known = [text for text in texts if text]
-        return {"schema": known[0] if len(known) == 1 else joined_facet(known)} if known else {}
+        return {"schema": known[0] if len(known) == 1 else join_schema_facets(known)} if known else {}
 
     def _schema_text(self, names: Iterable[Name], schema: str) -> str | None:
         sets = [

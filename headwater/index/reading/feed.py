@@ -14,7 +14,7 @@ from headwater.index.home import IndexHome, Published
 from headwater.index.stored.database import one_generation, open_for_reading
 from headwater.index.stored.edge_sets import InputLists
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 
 AT_ONCE = 500
 _MAX_EDGES = 100
@@ -155,7 +155,7 @@ def _edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iter
     for number, live in changed:
         row = sql.execute(_EDGES_OF_SET, (number,)).fetchone()
         lineage = lists.unpack(*row[4:]) if row else None
-        for source in lineage.tables if lineage else ():
+        for source in lineage.source_datasets if lineage else ():
             new_and_ended = lines.setdefault((Name(*row[:2]), Name(*row[2:4])), ({}, {}))
             columns = sum(edge.source == source for edge in lineage.edges) if lineage else 0
             new_and_ended[0 if live else 1][source] = columns

@@ -9,8 +9,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import JOB
 from headwater.index.stored.run_facets import recent_facets
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_hierarchy import Started
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import JobPosition, job_key
 
 _NEWEST = (
     "SELECT r.run, k.key, r.parent, r.execution, p.job_key, e.job_key FROM jobs j "
@@ -50,7 +49,7 @@ class JobAncestry:
         row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
         return self._facet(row[1], facet) if row else None
 
-    def _started(self, job: Name) -> Started:
+    def _started(self, job: Name) -> JobPosition:
         """Return the type, parent and root of a job by its key.
 
         A parent without events has the name from `parent` facets.
@@ -61,12 +60,12 @@ class JobAncestry:
         row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
         kind = self._kind(shown)
         if row is None or row[2] is None:
-            return Started(kind)
+            return JobPosition(kind)
         run, key, parent, execution, parent_job, root_job = row
         above = parent_job or named
         is_further = execution not in (run, parent)
         root = (self._names.name(root_job) if root_job else self._root(key)) if is_further else None
-        return Started(kind, self._names.name(above) if above else None, root)
+        return JobPosition(kind, self._names.name(above) if above else None, root)
 
     def _kind(self, shown: int) -> str:
         row = self._sql.execute(

@@ -18,31 +18,34 @@ from headwater.index.stored.integrity import check_pages
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, NameNumbers
 from headwater.index.stored.packing import names_from
 from headwater.index.stored.schemas import SqliteContents, mention_from
-from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
-from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
+from headwater.lineage.edges.candidates import INPUTS_ONLY, NO_SOURCES, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
-from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
-from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
-from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE, rewrites
+from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns, decode_spellings, preferred_spellings
+from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
+from headwater.lineage.edges.write_kinds import WHOLE_REWRITE, WHOLE_UNLESS_PARTITIONED, is_whole_rewrite
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
-from headwater.lineage.rules.declared_writes import ReportedWrite, RewriteSource, decided_kind, rewrite_source
+from headwater.lineage.rules.applied_rules import (
+    ReportedWrite,
+    RewriteEvidence,
+    decide_write_kind,
+    find_rewrite_evidence,
+)
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
-from headwater.lineage.runs.bounded_cache import MOST, BoundedCache
+from headwater.lineage.runs.bounded_cache import MAX_EDGES, BoundedCache
 from headwater.lineage.runs.commit_proofs import NO_PROOFS, CommitProof, CommitProofs
-from headwater.lineage.runs.event_order import newest_first
-from headwater.lineage.runs.job_identity import is_uuid, job_key
+from headwater.lineage.runs.event_order import newest_first_sql
+from headwater.lineage.runs.jobs import RetiredJobs, declared_retirements, is_uuid, job_key, newest_retirement_times
 from headwater.lineage.runs.lost_runs import ENDED
-from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.snapshots.snapshot import Remask, Seen, Snapshot, Stats
 from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, start_of_rewrite
 
 T = TypeVar("T")
 
-_NEWEST_RUN = newest_first(("v.time_us", "k.key"))
+_NEWEST_RUN = newest_first_sql(("v.time_us", "k.key"))
 """ORDER BY for runs or candidates `v` with run keys `k`, newest first."""
 
 _WRITE = (
@@ -59,7 +62,7 @@ _WRITES_OF_RUNS = (
 )
 """SELECTs of writes: of all runs, and of the runs whose keys are in a JSON list."""
 
-_SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name = ?"
+_SEEN = f"SELECT {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name = ?"
 """Selects the column lists that were mentioned under a name."""
 
 _ROW_WEIGHT = 5
@@ -152,8 +155,8 @@ class LiveGraph(Snapshot):
     def _with_sent_spellings(self, dataset: Name, columns: Columns) -> Columns:
         found = self._respelled.get(dataset)
         if found is None:
-            sent = chosen_spellings(spellings_from(self._spellings[dataset.plain]))
-            found = self._respelled[dataset] = columns.with_unlisted(sent)
+            sent = preferred_spellings(decode_spellings(self._spellings[dataset.plain]))
+            found = self._respelled[dataset] = columns.with_unlisted_spellings(sent)
         return found
 
     def base_us(self, dataset: Name) -> int | None:
@@ -161,7 +164,7 @@ class LiveGraph(Snapshot):
         return self.cached(("base list", dataset), lambda: self._base_us(dataset))
 
     def _base_us(self, dataset: Name) -> int | None:
-        base = self._known_lists(dataset).base
+        base = self._known_lists(dataset).base_list
         return base.time_us if base else None
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
@@ -170,17 +173,17 @@ class LiveGraph(Snapshot):
 
     def _written_keys(self, dataset: Name) -> frozenset[str]:
         columns = self.columns(dataset)
-        written = self._known_lists(dataset).written
+        written = self._known_lists(dataset).written_schema_hashes
         paths = (path for schema in written for path in self.contents.schema(schema))
         return frozenset(columns.key(".".join(path)) for path in paths)
 
-    def _known_lists(self, dataset: Name) -> KnownLists:
-        lists = KnownLists(by_parts=self.is_written_by_parts(dataset.plain))
+    def _known_lists(self, dataset: Name) -> ColumnListSet:
+        lists = ColumnListSet(has_parts=self.is_written_by_parts(dataset.plain))
         for name in self.naming.names_of(dataset.plain):
             rows = self.sql.execute(_SEEN, (self.names.known(name) or 0,))
             for seen in map(mention_from, rows):
-                if seen.dataset(name, self.naming) == dataset:
-                    lists.take(seen)
+                if seen.described_dataset(name, self.naming) == dataset:
+                    lists.add_mention(seen)
         return lists
 
     def described(self) -> Iterable[Name]:
@@ -270,8 +273,8 @@ class LiveGraph(Snapshot):
         found = self._lists.get(key)
         if found is None:
             found, weight = (rows := make()), len(rows) * _ROW_WEIGHT
-            if weight <= MOST:
-                self._lists.keep(key, found, weight)
+            if weight <= MAX_EDGES:
+                self._lists.put(key, found, weight)
         return found
 
     def across_generations(self, key: Hashable, make: Callable[[], T], *, reset: bool = False) -> T:
@@ -295,7 +298,7 @@ class LiveGraph(Snapshot):
         found = self._texts.get(number)
         if found is None:
             text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
-            found = self._texts.keep(number, text, len(text) // _CHARACTERS_PER_EDGE)
+            found = self._texts.put(number, text, len(text) // _CHARACTERS_PER_EDGE)
         return found
 
     def newest_run(self, number: int) -> str | None:
@@ -318,7 +321,9 @@ class LiveGraph(Snapshot):
         return self.cached(("applications", number), lambda: self._applications(number))
 
     def _applications(self, number: int) -> Set[str]:
-        weight = OPAQUE if self.graph.sets[number][1].output is None else SILENT  # of all candidates that count
+        weight = (
+            INPUTS_ONLY if self.graph.sets[number][1].output is None else NO_SOURCES
+        )  # of all candidates that count
         newest = self.sql.execute(
             "SELECT v.execution, v.job_output FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.job_output = "
             f"(SELECT job_output FROM edge_sets WHERE number = ?) AND v.weight = ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1",
@@ -363,14 +368,14 @@ class LiveGraph(Snapshot):
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a dataset generation that began last, or None."""
-        if self._rules.declares_writes(dataset) or self._proofs(dataset):
+        if self._rules.has_write_rules(dataset) or self._proofs(dataset):
             return self.cached(("decided rewrite", dataset), lambda: self._decided_rewrite(dataset))
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
         if every == whole or not self.cached(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
             return every
         return whole
 
-    def rewrite_source(self, dataset: Name, run_key: str) -> RewriteSource | None:
+    def rewrite_source(self, dataset: Name, run_key: str) -> RewriteEvidence | None:
         """Return how Headwater knows that a run replaced all rows of a dataset, or None if it did not."""
         by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
         names = self.naming.names_of(dataset.plain)
@@ -379,9 +384,9 @@ class LiveGraph(Snapshot):
         ).fetchall()
         for *_, layer, job, kind, producer, key in rows:
             sender = self.names.name(producer).namespace if producer else ""
-            write = ReportedWrite(sender, key, kind, proofs.is_whole(key, names))
+            write = ReportedWrite(sender, key, kind, proofs.is_whole_rewrite(key, names))
             job_output = JobOutput(layer, self.names.name(job), dataset)
-            if found := rewrite_source(self._rules, job_output, write, by_parts=by_parts):
+            if found := find_rewrite_evidence(self._rules, job_output, write, has_parts=by_parts):
                 return found
         return None
 
@@ -393,7 +398,7 @@ class LiveGraph(Snapshot):
             (DELETED_JOB, DELETED_NAMESPACE, end_us),
         )
         deleted = [(self.names.name(number), time_us) for number, time_us in rows]
-        return newest_retirements([*deleted, *declared_until(self._rules.names.jobs.retired, end_us)])
+        return newest_retirement_times([*deleted, *declared_retirements(self._rules.names.jobs.retired, end_us)])
 
     def job_seen_us(self, job: Name) -> int:
         """Return the time of a job's newest event (us), 0 if there is none."""
@@ -414,18 +419,18 @@ class LiveGraph(Snapshot):
         """Return the last rewrite of a dataset for which users declare write kinds or commits prove them."""
         by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
         names, found = self.naming.names_of(dataset.plain), None
-        declares = self._rules.declares_writes(dataset)
+        declares = self._rules.has_write_rules(dataset)
         rewriting = set[int]()
         for group, started_us, last_us, time_us, execution, layer, job, kind, producer, run_key in self._writes(
-            dataset, None if declares else proofs.whole_runs
+            dataset, None if declares else proofs.rewriting_run_ids
         ):
             if found is not None and started_us < found.started_us:
                 break
             sender = self.names.name(producer).namespace if producer else ""
             job_output = JobOutput(layer, self.names.name(job), dataset)
-            write = ReportedWrite(sender, run_key, kind, proofs.is_whole(run_key, names))
-            decided = decided_kind(self._rules, job_output, write)
-            if group not in rewriting and rewrites(decided, by_parts=by_parts):
+            write = ReportedWrite(sender, run_key, kind, proofs.is_whole_rewrite(run_key, names))
+            decided = decide_write_kind(self._rules, job_output, write)
+            if group not in rewriting and is_whole_rewrite(decided, has_parts=by_parts):
                 rewriting.add(group)
                 halves = self._halves(dataset, execution, time_us) if started_us == last_us else []
                 began_us = start_of_rewrite(job_output.job, started_us, last_us, halves)
@@ -445,7 +450,7 @@ class LiveGraph(Snapshot):
         reported = [  # indexed queries, because mostly only the last of thousands of rewrites is needed
             self.sql.execute(f"{_WRITES} WHERE v.job_output = ? AND v.rewrites = ? {newest}", (group, kind))
             for (group,) in groups
-            for kind in (UNLESS_PARTS, WHOLE)
+            for kind in (WHOLE_UNLESS_PARTITIONED, WHOLE_REWRITE)
         ]
         query = f"{_WRITES_OF_RUNS} WHERE g.output = ? AND NOT v.rewrites {newest}"
         promoted = self.sql.execute(query, (json.encode(sorted(whole_runs)).decode(), output))

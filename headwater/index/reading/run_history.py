@@ -11,12 +11,12 @@ from headwater.index.stored.candidates import CANDIDATE_COLUMNS
 from headwater.index.stored.edge_sets import InputLists
 from headwater.index.stored.events import JOB, RUN, Place, RunFactsTable, newest_places
 from headwater.index.stored.numbers import NEWEST_WRITE, RunNumbers
-from headwater.lineage.edges.current_candidates import Candidate
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.candidates import Candidate
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.declared_writes import RewriteSource
-from headwater.lineage.runs.id_prefixes import beginning
-from headwater.lineage.runs.merged_run import Run, fold
+from headwater.lineage.rules.applied_rules import RewriteEvidence
+from headwater.lineage.runs.jobs import parse_id_prefix
+from headwater.lineage.runs.merged_run import Run, merge_run
 
 SHOWN = 20
 _MAX_EVENTS = 5
@@ -86,7 +86,7 @@ class RunHistory:
 
     def _beginning(self, run_id: str) -> list[str]:
         """Return runs with events whose id starts with this text: pages and tables show only the start of an id."""
-        text, is_cut = beginning(run_id)
+        text, is_cut = parse_id_prefix(run_id)
         if not text:
             return []
         no_uuid = msgspec.json.encode([text]).decode()[:-2] if is_cut else text.lower()
@@ -113,7 +113,7 @@ class RunHistory:
     def run(self, key: str) -> Run:
         """Return a run, merged from all its events."""
         facts = RunFactsTable(self._sql, RunNumbers(self._sql)).facts([key])
-        return fold(next(iter(facts.values())), self._live.naming)
+        return merge_run(next(iter(facts.values())), self._live.naming)
 
     def find(self, run_id: str) -> tuple[str, RunPlaces]:
         """Return the key of a run and the places in bronze of what its events report.
@@ -137,7 +137,7 @@ class RunHistory:
         )
         return (self._names.name(number) for (number,) in self._sql.execute(query, (key,)))
 
-    def rewrite_source(self, dataset: Name, key: str) -> RewriteSource | None:
+    def rewrite_source(self, dataset: Name, key: str) -> RewriteEvidence | None:
         """Return how Headwater knows that a run replaced all rows of a dataset (rule 6.7), or None if it did not."""
         return self._live.rewrite_source(dataset, key)
 
@@ -148,7 +148,9 @@ class RunHistory:
             "JOIN edges e ON e.edge_set = v.edge_set WHERE k.key = ?"
         )
         lineages = (self._lists.unpack(*row) for row in self._sql.execute(query, (key,)).fetchall())
-        return {each.output.plain: each.unread for each in lineages if each.output and each.unread}
+        return {
+            each.output.plain: each.unread_sql_reason for each in lineages if each.output and each.unread_sql_reason
+        }
 
     def written_before(self, dataset: Name, time_us: int, key: str) -> RelatedRun | None:
         """Return the newest other run that wrote a dataset at or before a time (us). key: the run to ignore."""

@@ -6,7 +6,7 @@ from headwater.common.paging import ListOrder, ListPage, ResultPage
 from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.lost_runs import lost_sql
 
 LOST = "LOST"

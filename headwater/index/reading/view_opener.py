@@ -17,10 +17,10 @@ from headwater.index.stored.events import RunFactsTable
 from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.progress import read_progress
 from headwater.index.stored.schemas import SqliteContents
-from headwater.lineage.edges.declared_masking import remasked
-from headwater.lineage.edges.origins import ORIGINS
+from headwater.lineage.edges.output_lineage import EDGE_ORIGINS
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.names.generations import MAX_TIME_US
+from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_facts import without_sql
 from headwater.lineage.snapshots.as_of import AsOf, View
@@ -155,7 +155,9 @@ class ViewOpener:
         )
         if self._live is None or self._opened != wanted:
             self._close()
-            published, live = self._home.open_current(lambda path: LiveGraph(path, partial(remasked, rules), rules))
+            published, live = self._home.open_current(
+                lambda path: LiveGraph(path, partial(apply_masking_rules, rules), rules)
+            )
             self._live, self._opened = live, (published, wanted[1])
             return live, published
         return self._live, wanted[0]
@@ -181,7 +183,7 @@ class ViewOpener:
                 )
                 facts = facts if as_of.includes_inferred else without_sql(facts)
                 found = self._past[key] = FactSnapshot(
-                    facts, SqliteContents(sql), partial(remasked, rules), rules, until_us=as_of.as_of_us
+                    facts, SqliteContents(sql), partial(apply_masking_rules, rules), rules, until_us=as_of.as_of_us
                 )
                 found.removed_before_us = removed_before_us
             while len(self._past) > _MAX_PAST:
@@ -194,7 +196,7 @@ def _view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
     counted = _counted(snapshot, as_of)
     if as_of.seen_since_us is not None:
         counted = counted.without(snapshot.older_than(as_of.seen_since_us))
-    if as_of.origins != ORIGINS:
+    if as_of.origins != EDGE_ORIGINS:
         counted = counted.without(as_of.excluded_edge_sets(snapshot))
     return View(snapshot, counted, rules)
 

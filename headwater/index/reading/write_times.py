@@ -8,7 +8,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import JOB, marks, one_value
 from headwater.index.stored.run_facets import recent_facets
 from headwater.index.stored.versions import run_datasets_from
-from headwater.lineage.edges.current_candidates import WEIGHTS
+from headwater.lineage.edges.candidates import LINEAGE_WEIGHTS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.lost_runs import lost_sql
@@ -84,7 +84,7 @@ class WriteTimes:
         found = [
             TimedWrite(row[0], row[1], row[2], job)
             for number, job in outputs
-            for weight in WEIGHTS
+            for weight in LINEAGE_WEIGHTS
             for row in self._sql.execute(_NEWEST, (number, weight, self._now))
         ]
         return sorted(found, reverse=True)[:SCAN_LIMIT]
@@ -99,7 +99,9 @@ class WriteTimes:
 
     def _each(self, query: str, outputs: Sequence[tuple[int, int]], *more: int) -> list[int]:
         rows = (
-            self._sql.execute(query, (number, weight, *more)).fetchone() for number, _ in outputs for weight in WEIGHTS
+            self._sql.execute(query, (number, weight, *more)).fetchone()
+            for number, _ in outputs
+            for weight in LINEAGE_WEIGHTS
         )
         return [time_us for (time_us,) in rows if time_us is not None]
 

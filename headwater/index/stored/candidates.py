@@ -8,14 +8,14 @@ from typing import Any
 from headwater.index.stored.database import chunks, marks, one_value
 from headwater.index.stored.edge_sets import EdgeSetTable
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, TIE, NameNumbers, RunNumbers
-from headwater.lineage.edges.current_candidates import ATTEMPTED, WEIGHTS, Candidate, JobOutput
+from headwater.lineage.edges.candidates import ATTEMPTED, LINEAGE_WEIGHTS, Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import is_writing_half
-from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE
+from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.write_kinds import WHOLE_REWRITE, WHOLE_UNLESS_PARTITIONED
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.commit_proofs import proofs_in
-from headwater.lineage.runs.job_identity import is_statement_half
-from headwater.lineage.runs.run_derivation import Derived
+from headwater.lineage.runs.commit_proofs import parse_proof_signs
+from headwater.lineage.runs.jobs import is_ctas_statement
+from headwater.lineage.runs.run_derivation import DerivedRun
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, rewrite_of
 
@@ -138,9 +138,9 @@ class CandidateTable:
         self._statements: dict[int, list[int]] = {}
         self._rewritten: set[Name] = set()
 
-    def replace(self, derived: Sequence[Derived]) -> set[JobOutput]:
+    def replace(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
         """Replace the candidates of runs. Return the job outputs for which other edge sets may count now."""
-        executions = self._stored(candidate.execution for one in derived for candidate in one.lineage.values())
+        executions = self._stored(candidate.execution for one in derived for candidate in one.candidates.values())
         batch = CandidateBatch(self._sql, self._stored(one.run.key for one in derived), executions)
         changed: set[int] = set()
         for run, lineage, *_ in derived:
@@ -200,7 +200,7 @@ class CandidateTable:
         return (
             number, candidate.time_us, None if candidate.tie == candidate.run_key else candidate.tie,
             self._runs[candidate.execution], candidate.started_us, candidate.last_us, candidate.weight,
-            candidate.rows_confirmed, candidate.rewrites, candidate.period_us,
+            candidate.rows_confirmed, candidate.write_kind, candidate.period_us,
             self._edge_sets.number(number, lineage),
         )  # fmt: skip
 
@@ -217,7 +217,7 @@ class CandidateTable:
             query = "SELECT id FROM job_outputs WHERE layer = ? AND job = ? AND output = ?"
             found = int(made.lastrowid or 0) if made.rowcount else self._sql.execute(query, key).fetchone()[0]
             self._job_outputs[job_output], self._by_number[found] = found, job_output
-            if made.rowcount and key[2] in self._statements and is_statement_half(job_output.job):
+            if made.rowcount and key[2] in self._statements and is_ctas_statement(job_output.job):
                 self._statements[key[2]].append(found)
         return found
 
@@ -242,7 +242,7 @@ class CandidateTable:
         found = self._statements.get(number)
         if found is None:
             own = ((each, self.job_output(each)) for each in self.job_outputs_of([output]))
-            found = self._statements[number] = [each for each, job_output in own if is_statement_half(job_output.job)]
+            found = self._statements[number] = [each for each, job_output in own if is_ctas_statement(job_output.job)]
         return found
 
     def load_statements(self, outputs: Iterable[Name]) -> None:
@@ -251,7 +251,7 @@ class CandidateTable:
         self._statements.update((number, []) for number in missing)
         for each in self.job_outputs_of(missing.values()):
             job_output = self.job_output(each)
-            if job_output.output and is_statement_half(job_output.job):
+            if job_output.output and is_ctas_statement(job_output.job):
                 self._statements[self._names.number(job_output.output)].append(each)
 
     def only_candidates(self, job_outputs: Sequence[int]) -> dict[int, Candidate[int]]:
@@ -274,12 +274,13 @@ class CandidateTable:
 
         These are the candidates of the newest executions, and for an edge set that other runs may explain, those of the
         newest execution that reports it. For statements, the result also contains what these executions report about
-        the same dataset under other jobs. `edge_sets.outcome` needs no other candidates of these job outputs. The
-        number of candidates depends neither on the length of the history nor on how many other jobs write the dataset.
+        the same dataset under other jobs. `edge_sets.resolve_edge_sets` needs no other candidates of these job outputs.
+        The number of candidates depends neither on the length of the history nor on how many other jobs write the
+        dataset.
 
         only: the result of `only_candidates`.
         """
-        explained = {each.output for number in job_outputs if is_statement_half((each := self.job_output(number)).job)}
+        explained = {each.output for number in job_outputs if is_ctas_statement((each := self.job_output(number)).job)}
         related = {*job_outputs, *self.job_outputs_of(output for output in explained if output)}
         if len(related) == 1 and (single := only.get(job_outputs[0])):
             return {self.job_output(job_outputs[0]): [single]}
@@ -292,7 +293,7 @@ class CandidateTable:
             row[0]
             for job_output in job_outputs
             if self.job_output(job_output).layer != ATTEMPTED
-            for weight in WEIGHTS
+            for weight in LINEAGE_WEIGHTS
             for row in self._sql.execute(newest, (job_output, weight))
         }
         executions.update(
@@ -380,15 +381,17 @@ class RewriteTable:
         """Find and write the last rewrite of each dataset for which this batch added or removed one."""
         for output in self._candidates.take_rewritten():
             numbers = self._candidates.job_outputs_of([output])
-            unless_parts, whole = (max(self._rewrites(numbers, kind), default=None) for kind in (UNLESS_PARTS, WHOLE))
+            unless_parts, whole = (
+                max(self._rewrites(numbers, kind), default=None) for kind in (WHOLE_UNLESS_PARTITIONED, WHOLE_REWRITE)
+            )
             every = max((each for each in (unless_parts, whole) if each), default=None)
             row = (self._names.number(output), *(every or _NONE), *(whole or _NONE), generation)
             self._sql.execute("INSERT OR REPLACE INTO rewrites VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def add(self, facts: Sequence[RunFacts]) -> None:
         """Store the proofs of commits, and the time of the newest event that is not ahead of its receipt."""
-        proofs = [proof for fact in facts for proof in proofs_in(fact.content.write_signs)]
-        rows = [(self._names.number(each.dataset), each.is_whole, each.run_id) for each in proofs]
+        proofs = [proof for fact in facts for proof in parse_proof_signs(fact.content.write_signs)]
+        rows = [(self._names.number(each.dataset), each.is_whole_rewrite, each.run_id) for each in proofs]
         self._sql.executemany("INSERT OR IGNORE INTO commit_proofs VALUES (?, ?, ?)", rows)
         newest = max((fact.time_us for fact in facts if fact.order.credible), default=None)
         if newest is not None:

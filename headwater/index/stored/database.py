@@ -14,7 +14,7 @@ from headwater.common.resources import close_on_error
 from headwater.common.storage_faults import explain
 from headwater.index.stored.integrity import SUFFIX, check_pages, is_damage, mark_wal_pages
 from headwater.index.stored.older_file import create_current_views
-from headwater.lineage.rules.rule_code import code_hash
+from headwater.lineage.rules.rule_code import rule_code_hash
 
 log = logging.getLogger(__name__)
 
@@ -249,7 +249,7 @@ def remove(path: Path) -> None:
 
 def code_of_rules() -> int:
     """Return the hash of the rules' code as the integer that an index file stores as its application id."""
-    return int(code_hash()[:7], 16)
+    return int(rule_code_hash()[:7], 16)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -10,7 +10,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US, Change, Span
 from headwater.lineage.names.name_resolution import NameResolver, TimedLocation
 from headwater.lineage.rules.tags import TagsFacet, tags_facets
-from headwater.lineage.runs.event_order import NEWNESS, Order, newest_first
+from headwater.lineage.runs.event_order import ORDER_COLUMNS, Order, newest_first_sql
 from headwater.lineage.runs.run_facts import RunFacts
 
 
@@ -153,7 +153,7 @@ class DatasetTable:
         self._after.clear()
 
 
-_NEWNESS = ", ".join(NEWNESS)
+_NEWNESS = ", ".join(ORDER_COLUMNS)
 
 
 class TagTable:
@@ -179,7 +179,7 @@ class TagTable:
         query = (
             f"SELECT producer, {_NEWNESS}, value FROM tags WHERE name = ?1 AND producer = "
             "(SELECT min(producer) FROM tags WHERE name = ?1 AND producer > ?2 AND time_us <= ?3) AND time_us <= ?3 "
-            f"ORDER BY {newest_first()} LIMIT 1"
+            f"ORDER BY {newest_first_sql()} LIMIT 1"
         )
         while row := self._sql.execute(query, (number, producer, until_us)).fetchone():
             producer, *order, place, value = row

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 from headwater.index.stored.database import chunks, marks
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.packing import Inputs, encode, pack_edges, pack_inputs, unpack_edges, unpack_inputs
-from headwater.lineage.edges.current_candidates import INFERRED
-from headwater.lineage.edges.edge_sets import Reported
-from headwater.lineage.edges.run_edges import OutputLineage, others_read
+from headwater.lineage.edges.candidates import INFERRED_LINEAGE
+from headwater.lineage.edges.edge_sets import ReportedDatasets, reported_datasets
+from headwater.lineage.edges.output_lineage import OutputLineage, inputs_other_than_output
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.bounded_cache import BoundedCache
-from headwater.lineage.runs.related_runs import reported
 
 _MIN_INPUTS = 16
 """The least number of inputs that are stored as a separate list. Shorter lists are smaller inside each edge set."""
@@ -60,7 +59,7 @@ class InputLists:
         if found is None:
             value = self._sql.execute("SELECT value FROM input_lists WHERE id = ?", (number,)).fetchone()[0]
             found = unpack_inputs(value)
-            self._read.keep(number, found, sum(map(len, found)))
+            self._read.put(number, found, sum(map(len, found)))
         return found
 
     def collect(self, numbers: Iterable[int]) -> None:
@@ -128,7 +127,7 @@ class EdgeSetTable:
         found = self._numbers.get((job_output, digest))
         if found is None:
             key = (job_output, digest)
-            row = (*key, lineage.asks or lineage.output is None)
+            row = (*key, lineage.has_hidden_inputs or lineage.output is None)
             made = self._sql.execute("INSERT OR IGNORE INTO edge_sets(job_output, digest, asks) VALUES (?, ?, ?)", row)
             query = "SELECT number FROM edge_sets WHERE job_output = ? AND digest = ?"
             found = int(made.lastrowid or 0) if made.rowcount else int(self._sql.execute(query, key).fetchone()[0])
@@ -138,7 +137,7 @@ class EdgeSetTable:
             self._sql.execute(
                 "INSERT OR IGNORE INTO edges(edge_set, value, inputs, read_set) VALUES (?, ?, ?, ?)", edges
             )
-            self._contents.keep(found, lineage, len(lineage.edges))
+            self._contents.put(found, lineage, len(lineage.edges))
         return found
 
     def edges(self, number: int) -> OutputLineage:
@@ -147,7 +146,7 @@ class EdgeSetTable:
         if found is None:
             query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
             lineage = self._lists.unpack(*self._sql.execute(query, (number,)).fetchone())
-            found = self._contents.keep(number, lineage, len(lineage.edges))
+            found = self._contents.put(number, lineage, len(lineage.edges))
         return found
 
     def counted(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
@@ -225,8 +224,8 @@ class EdgeSetTable:
 
         The outputs of one run usually share it, and so do the runs of many jobs.
         """
-        inputs = (lineage.tables, lineage.also_read)
-        own = lineage.output.plain if lineage.output is not None and not lineage.attempt else None
+        inputs = (lineage.source_datasets, lineage.other_inputs)
+        own = lineage.output.plain if lineage.output is not None and not lineage.attempt_state else None
         if own is not None and own not in self._last_names and inputs == self._last_read[:2]:
             return self._last_read[2]
         number = self._number_of_reads(self._read_names(lineage))
@@ -243,11 +242,11 @@ class EdgeSetTable:
             self._sql.execute("INSERT OR IGNORE INTO read_sets(digest) VALUES (?)", (digest,))
             found = int(self._sql.execute("SELECT id FROM read_sets WHERE digest = ?", (digest,)).fetchone()[0])
             self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", [(name, found) for name in names])
-            self._read_sets.keep(key, found, len(names))
+            self._read_sets.put(key, found, len(names))
         return found
 
     def _read_names(self, lineage: OutputLineage) -> list[int]:
-        return sorted(self._names.number(name) for name in {name.plain for name in others_read(lineage)})
+        return sorted(self._names.number(name) for name in {name.plain for name in inputs_other_than_output(lineage)})
 
     def _digest(self, lineage: OutputLineage) -> bytes:
         """Return the digest of an edge set. It is cached by object, because callers pass the same objects again."""
@@ -255,7 +254,7 @@ class EdgeSetTable:
         if known is None or known[0] is not lineage:
             packed = self._pack(lineage)
             digest = hashlib.sha256(packed.value + packed.inputs_digest).digest()[:16]
-            known = self._digests.keep(id(lineage), (lineage, digest), len(lineage.edges))
+            known = self._digests.put(id(lineage), (lineage, digest), len(lineage.edges))
         return known[1]
 
     def _pack(self, lineage: OutputLineage) -> _Packed:
@@ -282,24 +281,27 @@ class SqliteRelatedRuns:
     def __init__(self, connection: sqlite3.Connection, edge_sets: EdgeSetTable):
         self._sql = connection
         self._edge_sets = edge_sets
-        self._reports: BoundedCache[int, Reported] = BoundedCache()
+        self._reports: BoundedCache[int, ReportedDatasets] = BoundedCache()
 
-    def below(self, run_key: str) -> Reported:
+    def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
         """Return the reports of the runs below a run. run_key: the number of the run."""
-        return self._merged(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED)))
+        return self._merged(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED_LINEAGE)))
 
-    def beside(self, execution: str) -> Reported:
+    def reports_of_execution(self, execution: str) -> ReportedDatasets:
         """Return the reports of the runs of an execution. execution: its number."""
-        return self._merged(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED)))
+        return self._merged(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED_LINEAGE)))
 
-    def _merged(self, numbers: Iterable[int]) -> Reported:
+    def _merged(self, numbers: Iterable[int]) -> ReportedDatasets:
         found = [self._report(number) for number in list(numbers)]
         empty: frozenset[Name] = frozenset()
-        return Reported(empty.union(*(each.covered for each in found)), empty.union(*(each.carried for each in found)))
+        return ReportedDatasets(
+            empty.union(*(each.covered_sources for each in found)),
+            empty.union(*(each.outputs_with_lineage for each in found)),
+        )
 
-    def _report(self, number: int) -> Reported:
+    def _report(self, number: int) -> ReportedDatasets:
         found = self._reports.get(number)
         if found is None:
-            report = reported([self._edge_sets.edges(number)])
-            found = self._reports.keep(number, report, len(report.covered))
+            report = reported_datasets([self._edge_sets.edges(number)])
+            found = self._reports.put(number, report, len(report.covered_sources))
         return found

@@ -19,9 +19,8 @@ from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.packing import encode, pack_content, packed_facts_from, use_from, versions_from
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.runs.bounded_cache import BoundedCache
-from headwater.lineage.runs.event_order import order_of
-from headwater.lineage.runs.long_runs import MANY, LongRun
-from headwater.lineage.runs.run_facts import DatasetUse, EventContent, RunFacts
+from headwater.lineage.runs.event_order import event_order
+from headwater.lineage.runs.run_facts import LONG_RUN_EVENTS, DatasetUse, DecidingFactsSelector, EventContent, RunFacts
 
 T = TypeVar("T")
 
@@ -50,7 +49,7 @@ class RunFactsTable:
         self._contents = _Numbered[EventContent](connection, "event_contents", self._pack, self._unpack)
         self._uses = _Numbered[DatasetUse](connection, "dataset_uses", encode, use_from)
         self._new_runs: dict[str, list[RunFacts]] = {}
-        self._long: dict[str, LongRun] = {}
+        self._long: dict[str, DecidingFactsSelector] = {}
 
     def add(self, facts: Sequence[RunFacts], places: Places, facet_names: FacetNames) -> Sequence[RunFacts]:
         """Store the facts of events, with their places in bronze and facet names. Return those that are new."""
@@ -109,26 +108,26 @@ class RunFactsTable:
         return found
 
     def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the facts that suffice for each run: all of them, or `FewFacts` for a run of many events.
+        """Return the facts that suffice for each run: all of them, or `DecidingFacts` for a run of many events.
 
-        `FewFacts` are cached from batch to batch.
+        `DecidingFacts` are cached from batch to batch.
         """
         found: dict[str, Sequence[RunFacts]] = {}
         read: list[str] = []
         for run in run_keys:
             if long := self._long.get(run):
-                found[run] = long.facts()
+                found[run] = long.deciding_facts()
             else:
                 read.append(run)
         for run, facts in self.facts(read).items():
             found[run] = facts
-            if len(facts) > MANY:
+            if len(facts) > LONG_RUN_EVENTS:
                 found[run] = self._keep(run, facts)
         return found
 
     def _keep(self, run: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        long = LongRun(facts)
-        few = long.facts()
+        long = DecidingFactsSelector(facts)
+        few = long.deciding_facts()
         if len(few) > len(facts) // 2:
             return facts
         if len(self._long) >= _LONG_RUNS:
@@ -162,7 +161,7 @@ class RunFactsTable:
             else:
                 content = self._contents.value(stored)
             time_us, received_us, execution, parent, nominal_us = rest
-            order = order_of(event.hex(), content.type, time_us, received_us)
+            order = event_order(event.hex(), content.type, time_us, received_us)
             yield RunFacts(
                 order,
                 received_us,
@@ -282,7 +281,7 @@ class FacetNamesTable:
             value = msgpack.encode(names)
             self._sql.execute("INSERT OR IGNORE INTO facet_names(value) VALUES (?)", (value,))
             row = self._sql.execute("SELECT id FROM facet_names WHERE value = ?", (value,)).fetchone()
-            found = self._numbers.keep(names, int(row[0]), 0)
+            found = self._numbers.put(names, int(row[0]), 0)
         return found
 
 
@@ -295,7 +294,7 @@ def newest_places(sql: sqlite3.Connection, run: str, whose: int) -> set[Place]:
     for event, content, time_us, received_us, names, *place in sql.execute(_EVENTS_OF_RUN, (run,)):
         facts = packed_facts_from(content)
         times = (facts.time_us, facts.received_us) if time_us is None else (time_us, received_us)  # before format 8
-        found = order_of(event.hex(), facts.type, *times), (place[0], place[1], place[2], place[3])
+        found = event_order(event.hex(), facts.type, *times), (place[0], place[1], place[2], place[3])
         for facet in _names_from(names)[whose]:
             newest[facet] = max(newest.get(facet, found), found)
     return {place for _, place in newest.values()}

@@ -23,11 +23,11 @@ from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.run_facets import RunContextTable
 from headwater.index.stored.upserts import NEWER, WIDEN, Span, rows, widen
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import Order, order_text, placed
-from headwater.lineage.runs.event_reading import ReadShape
-from headwater.lineage.runs.job_identity import job_key
-from headwater.lineage.runs.run_facts import DatasetUse, Forms, RunFacts
-from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
+from headwater.lineage.runs.event_order import Order, order_text, order_text_at_index
+from headwater.lineage.runs.event_reading import ShapeFacts
+from headwater.lineage.runs.jobs import job_key
+from headwater.lineage.runs.run_facts import DatasetUse, NameForms, RunFacts
+from headwater.lineage.runs.sent_facets import Facets, decode_members, parse_stored_event, sent_datasets
 
 EventOrder = tuple[str, int]
 """The sortable text of an event's order, and a dataset's position in the event."""
@@ -56,7 +56,7 @@ class FacetSetTable:
         """Add a set of facets of a job or dataset, the span in which it was sent, and the order of its newest event."""
         key = (kind, name, facets.number)
         widen(self._spans, key, span)
-        self._last[key] = max(self._last.get(key, ""), placed(*newest))
+        self._last[key] = max(self._last.get(key, ""), order_text_at_index(*newest))
         self.add_newest(kind, name, newest, facets.facets)
 
     def add_newest(self, kind: int, name: int, order: EventOrder, facets: Iterable[tuple[str, int | str]]) -> None:
@@ -90,7 +90,7 @@ class FacetSetTable:
         write(
             "INSERT INTO newest_facets VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             f"event_order = excluded.event_order, value = excluded.value {NEWER}",
-            [(*key, placed(order, place), value) for key, ((order, place), value) in self._newest.items()],
+            [(*key, order_text_at_index(order, place), value) for key, ((order, place), value) in self._newest.items()],
         )
         write("INSERT OR IGNORE INTO tag_names VALUES (?)", [(tag,) for tag in self._tags])
         for each in (self._spans, self._last, self._sources, self._newest, self._tags):
@@ -136,11 +136,11 @@ class FacetShapes:
         self._names = names
         self._texts: Memo[int] = Memo()
         self._facet_names = FacetNamesTable(connection)
-        self._shapes: dict[tuple[str, Forms], FacetShape] = {}
+        self._shapes: dict[tuple[str, NameForms], FacetShape] = {}
         self._datasets: dict[bytes, NumberedDataset] = {}
         self._in_events: dict[tuple[int, Name], NumberedDataset] = {}
 
-    def in_event(self, shape: str, forms: Forms) -> FacetShape:
+    def in_event(self, shape: str, forms: NameForms) -> FacetShape:
         """Return a cached shape. forms: names that mean other datasets in the event (rule 2.1)."""
         found = self._shapes.get((shape, forms))
         if found is None:
@@ -162,14 +162,16 @@ class FacetShapes:
             self._in_events[key] = found
         return found
 
-    def learn(self, event: Event, shape: ReadShape) -> None:
+    def learn(self, event: Event, shape: ShapeFacts) -> None:
         """Add the shape of an event."""
         datasets = (*event.inputs, *event.outputs)
-        numbered = [self._dataset(datasets[place], of) for place, of in zip(shape.places, shape.uses, strict=True)]
+        numbered = [
+            self._dataset(datasets[place], of) for place, of in zip(shape.dataset_indexes, shape.uses, strict=True)
+        ]
         run_facets, job_facets = event.said.run_facets, [facet.name for facet in event.said.job_facets]
         names = self._facet_names.number(run_facets, job_facets)
         job = self._set(event.job_contents) if job_facets else None
-        self._shapes[event.shape, ()] = FacetShape(tuple(numbered), shape.places, names, job)
+        self._shapes[event.shape, ()] = FacetShape(tuple(numbered), shape.dataset_indexes, names, job)
 
     def is_full(self) -> bool:
         """Return whether the cache has so many entries that `forget` should clear it."""
@@ -253,7 +255,7 @@ class FacetTable:
         self._job_shapes: dict[Hashable, _JobShape] = {}
         self._batch: list[NumberedDataset] = []
 
-    def learn(self, event: Event, shape: ReadShape) -> None:
+    def learn(self, event: Event, shape: ShapeFacts) -> None:
         """Add the shape of an event. Required before `take` gets events of that shape."""
         self._shapes.learn(event, shape)
 
@@ -268,11 +270,11 @@ class FacetTable:
     def take(self, sequence: int, sent: Sent, fact: RunFacts, of_run: Facets) -> None:
         """Add an event of any kind, with the facets of its run."""
         order, content = fact.order, fact.content
-        time_us, key = order.time_us, (sent.shape, content.kind, content.job, content.forms)
+        time_us, key = order.time_us, (sent.shape, content.kind, content.job, content.name_forms)
         known = self._job_shapes.get(key)
         if known is None:
             shown = self._names.number(job_key(content.job, None)) if content.kind != "DATASET" else 0
-            shape = self._shapes.in_event(sent.shape, content.forms)
+            shape = self._shapes.in_event(sent.shape, content.name_forms)
             known = _JobShape(shape, shown, (time_us, time_us), order, sequence)
             self._job_shapes[key] = known
         else:
@@ -318,10 +320,10 @@ class FacetTable:
         for numbered in changing:
             by_event.setdefault(numbered.at[0], []).append(numbered)
         for sequence, body in in_chunks(bodies, by_event):
-            datasets = sent_datasets(read_stored(body))
+            datasets = sent_datasets(parse_stored_event(body))
             for numbered in by_event[sequence]:
                 dataset = datasets[numbered.at[1]]
-                own, counted = members(dataset.facets), members(dataset.inputFacets)
+                own, counted = decode_members(dataset.facets), decode_members(dataset.inputFacets)
                 self._facet_sets.add_newest(DATASET, numbered.name, numbered.newest, _texts(own, CHANGING))
                 self._facet_sets.add_newest(COUNTED, numbered.name, numbered.newest, _texts(counted, counted))
 

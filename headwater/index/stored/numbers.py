@@ -4,9 +4,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from headwater.index.stored.database import chunks, marks
-from headwater.lineage.edges.current_candidates import CANDIDATE_ORDER
+from headwater.lineage.edges.candidates import CANDIDATE_ORDER
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import newest_first
+from headwater.lineage.runs.event_order import newest_first_sql
 
 
 class NameNumbers:
@@ -71,12 +71,12 @@ _KEEP = 100_000
 TIE = "coalesce(v.tie, k.key)"
 """SQL that orders candidates of one instant. `v` is the candidate, `k` the key of its run."""
 
-NEWEST_CANDIDATE = newest_first(
+NEWEST_CANDIDATE = newest_first_sql(
     {**{name: f"v.{name}" for name in CANDIDATE_ORDER}, "tie": TIE}[name] for name in CANDIDATE_ORDER
 )
 """ORDER BY for candidates `v` with run keys `k`, newest first. The period comes before the time."""
 
-NEWEST_WRITE = newest_first(("v.time_us", TIE))
+NEWEST_WRITE = newest_first_sql(("v.time_us", TIE))
 """The same, but only by time."""
 
 

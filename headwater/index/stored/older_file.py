@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from functools import cache
 
-from headwater.lineage.edges.complete_lists import COMPLETE
+from headwater.lineage.edges.schema_history import COMPLETE_LIST
 
 Column = tuple[str, str]
 """A column name and the SQL of its default."""
@@ -19,7 +19,7 @@ OF_OLDER = {
     ("candidates", "period_us"): "time_us",
     ("candidates", "started_us"): "time_us",
     ("candidates", "last_us"): "time_us",
-    ("schema_mentions", "authority"): str(COMPLETE),  # older rules took each list for complete
+    ("schema_mentions", "authority"): str(COMPLETE_LIST),  # older rules took each list for complete
     ("bindings", "id"): "row_number() OVER (ORDER BY time_us)",
     ("edges", "read_set"): "edge_set",
     ("jobs", "newest"): (

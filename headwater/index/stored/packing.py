@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Self, TypeVar
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
-from headwater.lineage.edges.run_edges import Doubt, Edge, JobFeed, Mention, OutputLineage
+from headwater.lineage.edges.output_lineage import AmbiguousName, ColumnMention, Edge, JobFeed, OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Forms, Tag
+from headwater.lineage.runs.run_facts import DatasetUse, EventContent, NameForms, Tag
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class PackedFacts(Struct, array_like=True, gc=False):
     sql: str | None = None
     write_signs: tuple[str, ...] = ()
     sent_job: Name | None = None
-    forms: Forms = ()
+    forms: NameForms = ()
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -95,7 +95,7 @@ class Inputs(NamedTuple):
     @classmethod
     def of(cls, lineage: OutputLineage) -> Self:
         """Return the inputs of an edge set."""
-        return cls(lineage.tables, lineage.named, lineage.also_read, lineage.opaque)
+        return cls(lineage.source_datasets, lineage.column_sources, lineage.other_inputs, lineage.opaque_inputs)
 
 
 encode = msgpack.Encoder().encode
@@ -133,9 +133,9 @@ def pack_content(content: EventContent, inputs: Sequence[int], outputs: Sequence
     """Pack an event's content. inputs, outputs: the numbers of its dataset uses. Equal contents give equal bytes."""
     return encode(
         PackedFacts(
-            content.kind, content.type, 0, 0, content.job, content.artifact, None, content.processing,
-            content.snapshot, tuple(inputs), tuple(outputs), content.declared, content.producer, None, content.leads_to,
-            content.sql, content.write_signs, content.sent_job, content.forms,
+            content.kind, content.type, 0, 0, content.job, content.artifact_id, None, content.processing,
+            content.is_snapshot, tuple(inputs), tuple(outputs), content.declared_facets, content.producer, None,
+            content.declared_targets, content.sql, content.write_signs, content.sent_job, content.name_forms,
         )
     )  # fmt: skip
 
@@ -192,19 +192,25 @@ def pack_edges(lineage: OutputLineage, inputs: Inputs) -> bytes:
         "edges": edges,
         **{field: names.of(value) for field, value in inputs._asdict().items()},
         "doubts": [
-            (place(doubt.source), names.of(doubt.inputs), doubt.dataset and place(doubt.dataset))
-            for doubt in lineage.doubts
+            (
+                place(doubt.source),
+                names.of(doubt.possible_inputs),
+                doubt.separate_dataset and place(doubt.separate_dataset),
+            )
+            for doubt in lineage.ambiguous_names
         ],
-        "doubtful": names.of(lineage.doubtful),
-        "mentions": [(place(each.dataset), each.columns) for each in lineage.mentions],
-        "feeds": [(each.job, names.of(each.datasets), list(each.jobs)) for each in lineage.feeds],
+        "doubtful": names.of(lineage.doubtful_sources),
+        "mentions": [(place(each.dataset), each.columns) for each in lineage.column_mentions],
+        "feeds": [(each.job, names.of(each.source_datasets), list(each.source_jobs)) for each in lineage.job_feeds],
     }
     return encode(
         PackedEdges(
-            list(names), list(columns), list(transformations), columns=lineage.columns, bare=lineage.bare,
-            carries=lineage.carries, shows=lineage.shows, borrowed=False,
-            inferred=lineage.inferred, unread=lineage.unread, unaccounted=lineage.unaccounted, attempt=lineage.attempt,
-            jobs=list(lineage.jobs), disagrees=lineage.disagrees, **packed,
+            list(names), list(columns), list(transformations),
+            columns=lineage.dataset_wide_targets, bare=lineage.sourceless_columns,
+            carries=lineage.has_column_lineage, shows=lineage.has_transformations, borrowed=False,
+            inferred=lineage.is_inferred, unread=lineage.unread_sql_reason,
+            unaccounted=lineage.unaccounted_columns, attempt=lineage.attempt_state,
+            jobs=list(lineage.source_jobs), disagrees=lineage.has_conflicting_events, **packed,
         )
     )  # fmt: skip
 
@@ -226,24 +232,27 @@ def unpack_edges(value: bytes, separate: Inputs | None) -> OutputLineage:
                 for source, column, target, transformation in edges
             ]
         ),
-        columns=packed.columns,
-        bare=packed.bare,
-        **inputs._asdict(),
-        carries=packed.carries,
-        shows=packed.shows,
-        inferred=packed.inferred,
-        unread=packed.unread,
-        unaccounted=packed.unaccounted,
-        doubts=tuple(
-            Doubt(names[source], _names(names, inputs_of_doubt), None if known is None else names[known])
+        dataset_wide_targets=packed.columns,
+        sourceless_columns=packed.bare,
+        source_datasets=inputs.tables,
+        column_sources=inputs.named,
+        other_inputs=inputs.also_read,
+        opaque_inputs=inputs.opaque,
+        has_column_lineage=packed.carries,
+        has_transformations=packed.shows,
+        is_inferred=packed.inferred,
+        unread_sql_reason=packed.unread,
+        unaccounted_columns=packed.unaccounted,
+        ambiguous_names=tuple(
+            AmbiguousName(names[source], _names(names, inputs_of_doubt), None if known is None else names[known])
             for source, inputs_of_doubt, known in packed.doubts
         ),
-        attempt=packed.attempt,
-        doubtful=_names(names, packed.doubtful),
-        mentions=tuple(Mention(names[dataset], own) for dataset, own in packed.mentions),
-        jobs=tuple(packed.jobs),
-        feeds=tuple(JobFeed(job, _names(names, datasets), tuple(jobs)) for job, datasets, jobs in packed.feeds),
-        disagrees=packed.disagrees,
+        attempt_state=packed.attempt,
+        doubtful_sources=_names(names, packed.doubtful),
+        column_mentions=tuple(ColumnMention(names[dataset], own) for dataset, own in packed.mentions),
+        source_jobs=tuple(packed.jobs),
+        job_feeds=tuple(JobFeed(job, _names(names, datasets), tuple(jobs)) for job, datasets, jobs in packed.feeds),
+        has_conflicting_events=packed.disagrees,
     )
 
 

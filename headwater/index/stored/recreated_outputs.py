@@ -13,7 +13,7 @@ from typing import Any
 from headwater.index.stored.candidates import CandidateTable
 from headwater.index.stored.database import marks
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, TIE, NameNumbers
-from headwater.lineage.edges.current_candidates import WEIGHTS, JobOutput
+from headwater.lineage.edges.candidates import LINEAGE_WEIGHTS, JobOutput
 from headwater.lineage.names.dataset_name import Name
 
 _MAX = 100
@@ -35,7 +35,7 @@ class _Generations:
     def __init__(self) -> None:
         self.numbers: set[int] = set()
         self.reading: set[int] = set()
-        self._newest: dict[int, list[_Newest]] = {weight: [] for weight in WEIGHTS}
+        self._newest: dict[int, list[_Newest]] = {weight: [] for weight in LINEAGE_WEIGHTS}
         self._known: dict[tuple[int, int], _Newest] = {}
 
     def set_newest(self, number: int, weight: int, newest: _Newest | None) -> None:
@@ -104,7 +104,7 @@ class RecreatedOutputs:
     def _load_newest(self, number: int) -> None:
         job = self._job_of.get(number) or self._add(number)
         query = f"SELECT v.period_us, v.time_us, {TIE} {_NEWEST}"
-        for weight in WEIGHTS:
+        for weight in LINEAGE_WEIGHTS:
             row = self._sql.execute(query, (number, weight)).fetchone()
             job.set_newest(number, weight, (*row, number) if row else None)
 

@@ -25,7 +25,7 @@ from headwater.index.stored.search import SearchTable
 from headwater.index.stored.upserts import ENTITY, NEWER, WIDEN, Span, entity_rows, rows, widen
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_order import Order, order_bytes, order_text
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import Facets
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from headwater.index.stored.database import JOB, chunks, marks, one_value
 from headwater.index.stored.numbers import RunNumbers
 from headwater.lineage.runs.lost_runs import ENDED, ended_sql
-from headwater.lineage.runs.nominal_times import Above, everything_below, latest
+from headwater.lineage.runs.nominal_times import RunAncestors, descendant_runs, latest_nominal_times
 from headwater.lineage.runs.run_facts import RunFacts
 
 NEWEST_RUN = (
@@ -135,17 +135,17 @@ class NominalTimeTable:
     def __init__(self, connection: sqlite3.Connection, runs: RunNumbers, facts_of: Callable[[str], Sequence[RunFacts]]):
         self._sql = connection
         self._runs = runs
-        self._above = Above(facts_of)
+        self._above = RunAncestors(facts_of)
         self._any = bool(connection.execute("SELECT 1 FROM periods LIMIT 1").fetchone())
         self._times: dict[str, int | None] = {}
         self._changed: set[str] = set()
 
     def add(self, facts: Sequence[RunFacts]) -> None:
         """Add the nominal times of new events. Call it after the events have been stored."""
-        self._above.forget()
+        self._above.clear_cache()
         self._times.clear()
         self._changed.clear()
-        for run_key, time_us in latest(facts).items():
+        for run_key, time_us in latest_nominal_times(facts).items():
             before = self._of(run_key)
             if before is None or time_us > before:
                 row = (self._runs[run_key], time_us)
@@ -160,7 +160,7 @@ class NominalTimeTable:
         """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
         if not self._any:
             return None
-        times = (self._of(key) for key in self._above.of(run_key))
+        times = (self._of(key) for key in self._above.with_ancestors(run_key))
         return next((time_us for time_us in times if time_us is not None), None)
 
     def dated_anew(self) -> set[str]:
@@ -168,7 +168,7 @@ class NominalTimeTable:
 
         These are the runs below the ones that got another nominal time or parent.
         """
-        return everything_below(self._changed, self._below)
+        return descendant_runs(self._changed, self._below)
 
     def _of(self, run_key: str) -> int | None:
         if run_key not in self._times:

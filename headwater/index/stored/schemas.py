@@ -8,17 +8,16 @@ from typing import Any
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.packing import encode, lines_from, paths_from, sql_from
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql
-from headwater.lineage.edges.joined_lists import is_joined, joined_columns, lists_in
-from headwater.lineage.edges.schema_columns import Path
-from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.edges.schema_columns import Path, is_joined_hash, join_column_lists, split_schema_hash
+from headwater.lineage.edges.schema_history import SchemaMention
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Span
 from headwater.lineage.runs.bounded_cache import BoundedCache
-from headwater.lineage.runs.event_order import newest_first
+from headwater.lineage.runs.event_order import newest_first_sql
 
 
 class SqliteContents:
-    """The `facet_contents.Contents` of an index file, with recently used contents in memory.
+    """The `facet_contents.FacetContents` of an index file, with recently used contents in memory.
 
     Reading an unknown hash raises KeyError.
     """
@@ -41,23 +40,25 @@ class SqliteContents:
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
         """Store the edges of a lineage facet."""
         self._put(content_hash, "lineage", encode(edges))
-        self._lineage.keep(content_hash, edges, len(edges))
+        self._lineage.put(content_hash, edges, len(edges))
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
         """Return the edges of a lineage facet."""
         found = self._lineage.get(content_hash)
         if found is None:
             lines = lines_from(self._value(content_hash, "lineage"))
-            found = self._lineage.keep(content_hash, lines, len(lines))
+            found = self._lineage.put(content_hash, lines, len(lines))
         return found
 
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema."""
         found = self._schemas.get(content_hash)
         if found is None:
-            several = [self.schema(each) for each in lists_in(content_hash)] if is_joined(content_hash) else []
-            paths = joined_columns(several) if several else paths_from(self._value(content_hash, "schema"))
-            found = self._schemas.keep(content_hash, paths, len(paths))
+            several = (
+                [self.schema(each) for each in split_schema_hash(content_hash)] if is_joined_hash(content_hash) else []
+            )
+            paths = join_column_lists(several) if several else paths_from(self._value(content_hash, "schema"))
+            found = self._schemas.put(content_hash, paths, len(paths))
         return found
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
@@ -81,22 +82,22 @@ class SqliteContents:
         return value
 
 
-_NEWEST_FIRST = newest_first(SeenSchema._fields)
-_ROWS = f"SELECT {', '.join(SeenSchema._fields)} FROM schema_mentions WHERE name = ?"
+_NEWEST_FIRST = newest_first_sql(SchemaMention._fields)
+_ROWS = f"SELECT {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name = ?"
 _DELETE = (
-    f"DELETE FROM schema_mentions WHERE name = ? AND {' AND '.join(f'{field} = ?' for field in SeenSchema._fields)}"
+    f"DELETE FROM schema_mentions WHERE name = ? AND {' AND '.join(f'{field} = ?' for field in SchemaMention._fields)}"
 )
 _INSERT = "INSERT OR IGNORE INTO schema_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 _Row = tuple[object, ...]
 """A row of `schema_mentions`: the number of a name, then the fields of a mention."""
 
-Mentions = Callable[[Name], Iterable[SeenSchema]]
+Mentions = Callable[[Name], Iterable[SchemaMention]]
 """A function that returns all mentions under a name by runs of earlier batches."""
 
 
 class SchemaMentionTable:
-    """The `schema_history.SeenSchemas` of an index file. Changes are written in `flush`.
+    """The `schema_history.SchemaMentions` of an index file. Changes are written in `flush`.
 
     Six mentions at most represent a sequence of mentions of one schema: the first and the last of each authority. The
     mentions in between are read again from the run facts when they matter: when a mention of another schema falls
@@ -108,9 +109,9 @@ class SchemaMentionTable:
         self._names = names
         self._uses = uses
         self._whole = {row[0] for row in connection.execute("SELECT name FROM complete_schema_mentions")}
-        self._cache: BoundedCache[Name, list[SeenSchema]] = BoundedCache()
-        self._pending: dict[Name, list[SeenSchema]] = {}
-        self._batch: dict[Name, list[SeenSchema]] = {}
+        self._cache: BoundedCache[Name, list[SchemaMention]] = BoundedCache()
+        self._pending: dict[Name, list[SchemaMention]] = {}
+        self._batch: dict[Name, list[SchemaMention]] = {}
         self._written: set[Name] = set()
 
     def begin(self) -> None:
@@ -118,18 +119,18 @@ class SchemaMentionTable:
         self._batch.clear()
         self._written.clear()
 
-    def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
+    def add_mentions(self, name: Name, uses: Sequence[SchemaMention]) -> None:
         """Add mentions under a name."""
         self._pending.setdefault(name, []).extend(uses)
 
-    def keep_whole(self, names: Iterable[Name]) -> None:
+    def keep_all_mentions(self, names: Iterable[Name]) -> None:
         """Store every mention under these names from now on, and restore the earlier ones."""
         self.flush()
         for name in names:
             if self._names.number(name) not in self._whole:
                 self._make_whole(name)
 
-    def newest_first(self, span: Span) -> Iterator[SeenSchema]:
+    def mentions_newest_first(self, span: Span) -> Iterator[SchemaMention]:
         """Return the mentions under a name in a span of time, newest first."""
         if span.name in self._pending:  # writes all names at once
             self.flush()
@@ -140,7 +141,7 @@ class SchemaMentionTable:
             return self._in_time(span)
         return (seen for seen in reversed(self._rows(span.name)) if span.since_us <= seen.time_us < span.until_us)
 
-    def _in_time(self, span: Span) -> Iterator[SeenSchema]:
+    def _in_time(self, span: Span) -> Iterator[SchemaMention]:
         for credible in (True, False):  # two queries, so that the table's key orders each by time
             query = f"{_ROWS} AND credible = ? AND time_us >= ? AND time_us < ? ORDER BY {_NEWEST_FIRST}"
             cells = (self._names.number(span.name), credible, span.since_us, span.until_us)
@@ -161,7 +162,7 @@ class SchemaMentionTable:
         self._sql.executemany(_DELETE, deleted)
         self._sql.executemany(_INSERT, inserted)
 
-    def _merge(self, name: Name, seen: Sequence[SeenSchema], deleted: list[_Row], inserted: list[_Row]) -> None:
+    def _merge(self, name: Name, seen: Sequence[SchemaMention], deleted: list[_Row], inserted: list[_Row]) -> None:
         """Reduce the mentions under a name. The rows to delete and insert are added to `deleted` and `inserted`."""
         before = self._rows(name)
         both = sorted({*before, *seen})
@@ -172,14 +173,14 @@ class SchemaMentionTable:
         number = self._names.number(name)
         deleted += ((number, *row) for row in set(before).difference(after))
         inserted += ((number, *row) for row in set(after).difference(before))
-        self._cache.keep(name, after, len(after))
+        self._cache.put(name, after, len(after))
 
     def _make_whole(self, name: Name) -> None:
         self._whole.add(self._names.number(name))
         self._sql.execute("INSERT INTO complete_schema_mentions VALUES (?)", (self._names.number(name),))
         self._add(name, [*self._batch.get(name, ()), *self._uses(name)])
 
-    def _add(self, name: Name, seen: Iterable[SeenSchema]) -> None:
+    def _add(self, name: Name, seen: Iterable[SchemaMention]) -> None:
         number = self._names.number(name)
         self._sql.executemany(_INSERT, [(number, *row) for row in seen])
         self._cache.pop(name, None)
@@ -188,7 +189,7 @@ class SchemaMentionTable:
         """Return whether the table can have rows of a name. It has none for most names that are new in the batch."""
         return name in self._written or not self._names.is_new(number)
 
-    def _rows(self, name: Name) -> list[SeenSchema]:
+    def _rows(self, name: Name) -> list[SchemaMention]:
         """Return the stored mentions of a name with reduced mentions, oldest first."""
         found = self._cache.get(name)
         if found is None:
@@ -196,30 +197,30 @@ class SchemaMentionTable:
             if self._may_have_rows(name, number):
                 rows = self._sql.execute(_ROWS, (number,))
                 found = sorted(map(mention_from, rows))
-            self._cache.keep(name, found, len(found))
+            self._cache.put(name, found, len(found))
         return found
 
 
-def mention_from(row: Sequence[Any]) -> SeenSchema:
+def mention_from(row: Sequence[Any]) -> SchemaMention:
     """Return the mention in a row of the table."""
-    return SeenSchema(bool(row[0]), *row[1:])
+    return SchemaMention(bool(row[0]), *row[1:])
 
 
-def _schema_key(seen: SeenSchema) -> tuple[bool, str]:
+def _schema_key(seen: SchemaMention) -> tuple[bool, str]:
     return seen.credible, seen.schema
 
 
-def _sequences(ordered: Iterable[SeenSchema]) -> Iterator[list[SeenSchema]]:
+def _sequences(ordered: Iterable[SchemaMention]) -> Iterator[list[SchemaMention]]:
     return (list(sequence) for _, sequence in groupby(ordered, _schema_key))
 
 
-def _first_and_last(sequence: Sequence[SeenSchema]) -> Iterable[SeenSchema]:
+def _first_and_last(sequence: Sequence[SchemaMention]) -> Iterable[SchemaMention]:
     """Return the first and the last mention of each authority."""
     first = {seen.authority: seen for seen in reversed(sequence)}
     return sorted({*first.values(), *{seen.authority: seen for seen in sequence}.values()})
 
 
-def _interrupts(before: Sequence[SeenSchema], both: Sequence[SeenSchema]) -> bool:
+def _interrupts(before: Sequence[SchemaMention], both: Sequence[SchemaMention]) -> bool:
     """Return whether a new mention of another schema falls between two adjacent stored mentions.
 
     If it does, mentions that were left out may be on both sides of it, so all mentions of the name are needed.

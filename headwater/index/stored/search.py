@@ -11,7 +11,7 @@ from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import display_form
 from headwater.lineage.rules.tags import tags_facets
-from headwater.lineage.runs.event_order import newest_first
+from headwater.lineage.runs.event_order import newest_first_sql
 from headwater.lineage.runs.run_facts import RunFacts
 
 _SEPARATORS = "/.:"
@@ -122,7 +122,7 @@ class SearchTable:
         for name, producer in {(facet.name, facet.producer) for part in parts for facet in tags_facets(part)}:
             number, parent = self._names.number(name), "/".join(name)
             row = self._sql.execute(
-                f"SELECT value FROM tags WHERE name = ? AND producer = ? ORDER BY {newest_first()} LIMIT 1",
+                f"SELECT value FROM tags WHERE name = ? AND producer = ? ORDER BY {newest_first_sql()} LIMIT 1",
                 (number, producer),
             ).fetchone()
             tags = [tag for tag in tags_from(row[0]) if tag.value.casefold() != "false"]

@@ -17,9 +17,9 @@ from headwater.index.stored.upserts import ENTITY, WIDEN, Span, entity_rows, row
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.bounded_cache import BoundedCache
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.merged_run import Run, RunDataset
-from headwater.lineage.runs.run_derivation import Derived
+from headwater.lineage.runs.run_derivation import DerivedRun
 
 _VERSION = (
     "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, "
@@ -115,7 +115,7 @@ class VersionTable:
         self._retracted: list[_Key] = []
         self._shapes: BoundedCache[Hashable, _DatasetsShape] = BoundedCache()
 
-    def take(self, derived: Derived, job: int, before: tuple[int, bytes]) -> bytes:
+    def take(self, derived: DerivedRun, job: int, before: tuple[int, bytes]) -> bytes:
         """Add a derived run. Return its packed `RunDatasets` for table `runs`.
 
         before: the number of its job's key and its `RunDatasets` when it was last added; empty if it is new.
@@ -146,19 +146,19 @@ class VersionTable:
             known = self._versions.get(key)
             self._versions[key] = known.merged(update) if known else update
 
-    def _shape(self, derived: Derived, job: int) -> _DatasetsShape:
+    def _shape(self, derived: DerivedRun, job: int) -> _DatasetsShape:
         """Return the shape of a run's datasets. The runs of a recurring job share a cached one."""
         run, lineage, used, alike, _ = derived
         key = (alike, *[each.version for each in run.outputs.values()])
         found = self._shapes.get(key)
         if found is None:
-            counted = (each.lineage for each in lineage.values() if not each.lineage.attempt)
-            lists = {id(part): part for each in counted for part in (each.tables, each.also_read)}
+            counted = (each.lineage for each in lineage.values() if not each.lineage.attempt_state)
+            lists = {id(part): part for each in counted for part in (each.source_datasets, each.other_inputs)}
             sources = set[Name]().union(
                 *lists.values()
             )  # the outputs of a run share these tuples, so each is read once
             shape = self._new_shape(run, job, {*used, *run.inputs, *run.outputs}, sources)
-            found = self._shapes.keep(key, shape, len(shape.entities))
+            found = self._shapes.put(key, shape, len(shape.entities))
         return found
 
     def _new_shape(self, run: Run, job: int, names: Collection[Name], sources: Collection[Name]) -> _DatasetsShape:
@@ -166,13 +166,13 @@ class VersionTable:
         versions: dict[_Key, bytes] = {}
         outputs = []
         for name, dataset in ((name.plain, dataset) for name, dataset in run.outputs.items()):
-            version = _version(dataset) if run.makes_edges else None
+            version = _version(dataset) if run.may_have_edges else None
             outputs.append((number(name), version))
             if version is not None:
                 versions[DATASET, number(name), version] = _encode((dataset.schema, dataset.lineage, dataset.version))
         inputs = tuple(map(number, read))
         of_job = None
-        if run.makes_edges and run.kind != "DATASET":
+        if run.may_have_edges and run.kind != "DATASET":
             of_job = blake2b(_encode((run.job_key, read, sorted({name.plain for name in run.outputs})))).digest()[:16]
             versions[JOB, job, of_job] = _encode((inputs, tuple(sorted(output for output, _ in outputs))))
         entities = tuple((DATASET, number(name)) for name in dict.fromkeys(name.plain for name in names))

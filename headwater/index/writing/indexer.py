@@ -28,16 +28,16 @@ from headwater.index.stored.run_facets import RecentFacets, RunContextTable
 from headwater.index.stored.schemas import SqliteContents
 from headwater.index.writing.store import SqliteStore
 from headwater.lake.bronze_follower import BronzeEvent, Progress
-from headwater.lineage.edges.column_spellings import spellings_from, spellings_text
-from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput
-from headwater.lineage.edges.edge_sets import EdgeSet, outcome
+from headwater.lineage.edges.candidates import ATTEMPTED, Candidate, JobOutput
+from headwater.lineage.edges.edge_sets import EdgeSet, resolve_edge_sets
+from headwater.lineage.edges.schema_columns import decode_spellings, encode_spellings
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.derivation import Derivation
-from headwater.lineage.runs.event_reading import ReadShape, facts_reader
-from headwater.lineage.runs.recurring_runs import ContentTraits
+from headwater.lineage.runs.event_reading import ShapeFacts, make_facts_reader
+from headwater.lineage.runs.run_derivation import ContentTraits
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.lineage.runs.sent_facets import members
+from headwater.lineage.runs.sent_facets import decode_members
 
 EVENT_CPU_S = 30.0
 """CPU seconds after which an event is set aside. The target for the largest event, 30,000 outputs, is 5 s."""
@@ -91,7 +91,7 @@ class Indexer:
         context = RunContextTable(self._sql, self._names, runs, self._store.search, rules.job)
         self._facets = FacetTable(self._sql, self._names, context)
         self._recent = RecentFacets(self._sql, runs)
-        self._reader = facts_reader(rules, self._contents)
+        self._reader = make_facts_reader(rules, self._contents)
         self._generation = newest_generation(self._sql)
         self._seen_spellings: set[int] = set()
 
@@ -172,7 +172,7 @@ class Indexer:
 
     def shape_lookups(self) -> tuple[int, int]:
         """Return how many runs were looked up in the cache of shapes, and how many were found."""
-        return self._derivation.shapes.lookups, self._derivation.shapes.hits
+        return self._derivation.run_cache.lookups, self._derivation.run_cache.hits
 
     def close(self) -> None:
         """Write the page checksums and close the file."""
@@ -185,36 +185,36 @@ class Indexer:
         """Return the facts of a batch. For a new shape, the body of its first event is read."""
         if self._facets.is_full():
             self._facets.forget()
-            self._reader.forget()
+            self._reader.clear_caches()
         shapes = self._known(events)
         read: dict[int, Sent] = {}
         for at, body in in_chunks(bodies, _without_shape(events, shapes)):
             event = self._reader.read_body(body)
             if event.shape not in shapes:
-                shapes[event.shape] = self._reader.learn(event.said, event.contents)
+                shapes[event.shape] = self._reader.add_shape(event.said, event.contents)
                 self._facets.learn(event, shapes[event.shape])
             read[at] = event.sent
         facts = []
         for event_id, received_us, sequence, sent in events:
             known = sent if sent and sequence not in read else read[sequence]
-            fact = self._reader.fact(event_id, received_us, known, shapes[known.shape])
-            of_run = members(Raw(known.run_facets.encode())) if known.run_facets else {}
+            fact = self._reader.facts_of_event(event_id, received_us, known, shapes[known.shape])
+            of_run = decode_members(Raw(known.run_facets.encode())) if known.run_facets else {}
             self._facets.take(sequence, known, fact, of_run)
             self._recent.take(fact, of_run)
             facts.append(fact)
         return facts
 
-    def _known(self, events: Sequence[BronzeEvent]) -> dict[str, ReadShape]:
+    def _known(self, events: Sequence[BronzeEvent]) -> dict[str, ShapeFacts]:
         shapes = {event.sent.shape for event in events if event.sent}
-        return {shape: read for shape in shapes if (read := self._reader.known(shape))}
+        return {shape: read for shape in shapes if (read := self._reader.cached_shape(shape))}
 
     def _apply(self, facts: Sequence[RunFacts], bodies: Bodies) -> None:
-        changed = self._derivation.add(facts)
+        changed = self._derivation.add_facts(facts)
         self._check_cpu_limit()
-        traits = [(fact, self._derivation.shapes.traits(fact)) for fact in facts]
-        tagged = [fact for fact, each in traits if each.tagged]
+        traits = [(fact, self._derivation.run_cache.content_traits(fact)) for fact in facts]
+        tagged = [fact for fact, each in traits if each.has_tags]
         self._tags.add(tagged)
-        self._store.search.add([fact for fact, each in traits if each.links], tagged)
+        self._store.search.add([fact for fact, each in traits if each.has_symlinks], tagged)
         self._store.flush()
         self._facets.flush(bodies)
         self._recent.flush(self._store.new_runs())
@@ -248,7 +248,7 @@ class Indexer:
         candidates, edge_sets = self._store.candidates, self._store.edge_sets
         outputs = [candidates.job_output(number) for number in job_outputs]
         can_count = candidates.countable(job_outputs, only)
-        counting_sets = outcome(can_count, edge_sets.edges, self._relations, outputs)
+        counting_sets = resolve_edge_sets(can_count, edge_sets.edges, self._relations, outputs)
         after = {counting.lineage: _counted(counting) for own_sets in counting_sets.values() for counting in own_sets}
         for number in before.keys() | after.keys():
             self._store_count(number, before.get(number, CountedEdgeSet()), after.get(number, CountedEdgeSet()))
@@ -261,7 +261,11 @@ class Indexer:
             candidates.set_only(number, only_set.get(number))
         self._recreated.set_reading(
             job_outputs,
-            [job_output for job_output, own in counting_sets.items() if any(counting.reading for counting in own)],
+            [
+                job_output
+                for job_output, own in counting_sets.items()
+                if any(counting.is_live_across_generations for counting in own)
+            ],
         )
 
     def _store_count(self, number: int, before: CountedEdgeSet, after: CountedEdgeSet) -> None:
@@ -282,8 +286,8 @@ class Indexer:
             self._set_shown(dataset)
         for name, columns in spellings.items():
             number = self._names.number(name)
-            before = spellings_from(self._datasets.text(number, "spellings"))
-            self._datasets.set(number, "spellings", spellings_text({*before, *columns}))
+            before = decode_spellings(self._datasets.text(number, "spellings"))
+            self._datasets.set(number, "spellings", encode_spellings({*before, *columns}))
         self._datasets.flush(self._generation)
 
     def _fresh_spellings(self, traits: Iterable[ContentTraits]) -> dict[Name, set[str]]:
@@ -298,14 +302,16 @@ class Indexer:
 
     def _set_schema(self, dataset: Name) -> None:
         number = self._names.number(dataset)
-        if self._datasets.set(number, "schema", self._derivation.schemas.newest(dataset)):
-            self._datasets.set(number, "nests", int(self._derivation.schemas.columns(dataset).nests))
+        if self._datasets.set(number, "schema", self._derivation.schema_history.newest_schema_hash(dataset)):
+            self._datasets.set(
+                number, "nests", int(self._derivation.schema_history.columns(dataset).has_nested_columns)
+            )
 
     def _set_shown(self, dataset: Name) -> None:
         """Store the columns of a dataset, from the newest generation that has a schema, and whether it is dropped."""
-        generations, schemas = self._derivation.naming.generations, self._derivation.schemas
+        generations, schemas = self._derivation.naming.generations, self._derivation.schema_history
         every = generations.meanings(dataset)
-        schema = next((found for each in every if (found := schemas.newest(each))), None)
+        schema = next((found for each in every if (found := schemas.newest_schema_hash(each))), None)
         number = self._names.number(dataset)
         if self._datasets.set(number, "shown_schema", schema):
             self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
@@ -320,14 +326,14 @@ def _by_output(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]
     return found.values()
 
 
-def _without_shape(events: Sequence[BronzeEvent], shapes: Mapping[str, ReadShape]) -> set[int]:
+def _without_shape(events: Sequence[BronzeEvent], shapes: Mapping[str, ShapeFacts]) -> set[int]:
     """Return the sequences of events whose bodies must be read, including the first event of each new shape."""
     found = {event.sequence for event in events if event.sent is None or _lacks_run_facets(event.sent, shapes)}
     first = {event.sent.shape: event.sequence for event in reversed(events) if event.sent}
     return found | {sequence for shape, sequence in first.items() if shape not in shapes}
 
 
-def _lacks_run_facets(sent: Sent, shapes: Mapping[str, ReadShape]) -> bool:
+def _lacks_run_facets(sent: Sent, shapes: Mapping[str, ShapeFacts]) -> bool:
     """Return whether only the body contains the run facets."""
     if sent.run_facets is not None or sent.kind != "RUN":
         return False
@@ -335,14 +341,18 @@ def _lacks_run_facets(sent: Sent, shapes: Mapping[str, ReadShape]) -> bool:
 
 
 def _counted(counting: EdgeSet[int]) -> CountedEdgeSet:
-    names = (encode(sorted(counting.explained)), encode(sorted(counting.accounted)))
-    return CountedEdgeSet(int(counting.live), int(counting.latest), int(counting.reading), *names)
+    names = (encode(sorted(counting.explained_inputs)), encode(sorted(counting.accounted_inputs)))
+    return CountedEdgeSet(
+        int(counting.is_live), int(counting.is_latest), int(counting.is_live_across_generations), *names
+    )
 
 
 def _only_counting(edge_sets_of_it: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable) -> int | None:
     """Return the only edge set that counts. None if it has no column lineage or other runs may explain it."""
-    counting = [each for each in edge_sets_of_it if each.live or each.latest or each.reading]
-    if len(counting) != 1 or not (counting[0].live and counting[0].latest and counting[0].reading):
+    counting = [each for each in edge_sets_of_it if each.is_live or each.is_latest or each.is_live_across_generations]
+    if len(counting) != 1 or not (
+        counting[0].is_live and counting[0].is_latest and counting[0].is_live_across_generations
+    ):
         return None
     lineage = edge_sets.edges(counting[0].lineage)
-    return counting[0].lineage if lineage.carries and not lineage.asks else None
+    return counting[0].lineage if lineage.has_column_lineage and not lineage.has_hidden_inputs else None

@@ -1,4 +1,4 @@
-"""The `lineage.runs.derivation.Store` of an index file: events' facts and derived lineage outlive the process."""
+"""Implement `lineage.runs.derivation.DerivationStore` in an index file: it keeps facts and derived lineage."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -14,14 +14,14 @@ from headwater.index.stored.runs import NewestRunTable, NominalTimeTable, OpenRu
 from headwater.index.stored.schemas import SchemaMentionTable
 from headwater.index.stored.search import SearchTable
 from headwater.index.stored.versions import VersionTable
-from headwater.lineage.edges.current_candidates import JobOutput
-from headwater.lineage.edges.schema_history import SeenSchema, seen_schemas
+from headwater.lineage.edges.candidates import JobOutput
+from headwater.lineage.edges.schema_history import SchemaMention, schema_mentions
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Span
-from headwater.lineage.runs.job_identity import job_key as shown_job
+from headwater.lineage.runs.jobs import job_key as shown_job
 from headwater.lineage.runs.lost_runs import ENDED
-from headwater.lineage.runs.run_derivation import Derived
-from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
+from headwater.lineage.runs.run_derivation import DerivedRun
+from headwater.lineage.runs.run_facts import RunFacts, names_with_part_mentions
 
 
 class _Before(NamedTuple):
@@ -38,7 +38,7 @@ _NEW = _Before(None, 0, 0, b"", None)
 
 
 class SqliteStore:
-    """The `derivation.Store` of an index file."""
+    """The `derivation.DerivationStore` of an index file."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, labels: Mapping[str, str]):
         """Use the index's connection. The caller manages its transaction. labels: as for `SearchTable`."""
@@ -50,7 +50,7 @@ class SqliteStore:
         self._seen = SchemaMentionTable(connection, names, self._uses)
         self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
-        self._in_use: dict[tuple[object, Name], tuple[Derived, int]] = {}
+        self._in_use: dict[tuple[object, Name], tuple[DerivedRun, int]] = {}
         self._schema_sources = {number for (number,) in connection.execute("SELECT name FROM schema_sources")}
         self._new_parts: set[Name] = set()
         self._parted = {number for (number,) in connection.execute("SELECT name FROM partitioned_names")}
@@ -66,7 +66,7 @@ class SqliteStore:
         self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
         self.rewrites = RewriteTable(connection, names, self.candidates)
 
-    def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+    def add_facts(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Store the facts of events. Return those that are new.
 
         `places` and `facet_names` must contain the places and the facet names of the events.
@@ -78,11 +78,11 @@ class SqliteStore:
         self._nominal.add(fresh)
         return fresh
 
-    def dated_anew(self) -> Iterable[str]:
+    def runs_with_changed_period(self) -> Iterable[str]:
         """Return the runs of earlier batches whose period may have changed with the last `add`."""
         return self._nominal.dated_anew()
 
-    def nominal(self, run_key: str) -> int | None:
+    def nominal_time_us(self, run_key: str) -> int | None:
         """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
         return self._nominal.of(run_key)
 
@@ -91,21 +91,21 @@ class SqliteStore:
 
     def _note_parts(self, facts: Sequence[RunFacts]) -> None:
         """Store the names for which events mention parts of a dataset."""
-        mentioned = names_of_parts(facts)
+        mentioned = names_with_part_mentions(facts)
         self._new_parts = {name for name in mentioned if self._names.number(name) not in self._parted}
         fresh = {self._names.number(name) for name in self._new_parts}
         self._sql.executemany("INSERT INTO partitioned_names VALUES (?)", [(number,) for number in fresh])
         self._parted |= fresh
 
-    def new_parts(self) -> Set[Name]:
+    def names_with_new_parts(self) -> Set[Name]:
         """Return the names for which the last `add` was the first to mention parts."""
         return self._new_parts
 
-    def is_parted(self, name: Name) -> bool:
+    def has_part_mention(self, name: Name) -> bool:
         """Return whether an event mentions a part of the dataset with this name, as sent."""
         return self._names.known(name) in self._parted
 
-    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+    def all_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
         return self._facts.facts(run_keys)
 
@@ -117,7 +117,7 @@ class SqliteStore:
         """Return the runs whose events all came with the last `add`."""
         return self._facts.new_runs()
 
-    def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
+    def replace_lineage(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
         """Replace the derived lineage of runs. Return the job outputs for which other edge sets may count now."""
         new = self.new_runs()
         older = [one.run for one in derived if one.run.key not in new]
@@ -131,7 +131,12 @@ class SqliteStore:
         self._in_use.clear()
         changed = self.candidates.replace(derived)
         self.flush()
-        executions = {candidate.execution for one in derived for candidate in one.lineage.values() if candidate.carries}
+        executions = {
+            candidate.execution
+            for one in derived
+            for candidate in one.candidates.values()
+            if candidate.has_column_lineage
+        }
         return changed | self.candidates.explainable_by(
             {one.run.parent for one in derived if one.run.parent}, executions
         )
@@ -147,7 +152,7 @@ class SqliteStore:
             found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))
         return found
 
-    def users(self, spans: Iterable[Span]) -> Iterable[str]:
+    def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
         """Return the runs in these spans of time by jobs that use one of these names, and the jobs' declarations."""
         self._flush_runs()
         query = (
@@ -165,17 +170,17 @@ class SqliteStore:
         """Return whether a run took columns of this dataset from the schemas of other runs."""
         return self._names.known(dataset) in self._schema_sources
 
-    def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
+    def add_mentions(self, name: Name, uses: Sequence[SchemaMention]) -> None:
         """Add mentions of schemas under a name."""
-        self._seen.see(name, uses)
+        self._seen.add_mentions(name, uses)
 
-    def newest_first(self, span: Span) -> Iterator[SeenSchema]:
+    def mentions_newest_first(self, span: Span) -> Iterator[SchemaMention]:
         """Return the mentions of schemas under a name in a span of time, newest first."""
-        return self._seen.newest_first(span)
+        return self._seen.mentions_newest_first(span)
 
-    def keep_whole(self, names: Iterable[Name]) -> None:
+    def keep_all_mentions(self, names: Iterable[Name]) -> None:
         """Store every mention under these names from now on, and restore the earlier ones."""
-        self._seen.keep_whole(names)
+        self._seen.keep_all_mentions(names)
 
     def flush(self) -> None:
         """Write the collected mentions and runs."""
@@ -195,13 +200,13 @@ class SqliteStore:
         for name in self.history.drop_unused_jobs(self._newest.flush()):
             self.search.forget_job(name)
 
-    def _uses(self, name: Name) -> Iterator[SeenSchema]:
+    def _uses(self, name: Name) -> Iterator[SchemaMention]:
         """Yield the schemas that runs of earlier batches mention under a name."""
-        for facts in self.facts(self.users([Span(name)])).values():
+        for facts in self.all_facts(self.runs_using([Span(name)])).values():
             for fact in facts:
-                yield from (seen for under, seen in seen_schemas(fact) if under == name)
+                yield from (seen for under, seen in schema_mentions(fact) if under == name)
 
-    def _put_run(self, derived: Derived, before: _Before) -> None:
+    def _put_run(self, derived: DerivedRun, before: _Before) -> None:
         run = derived.run
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         number = self._numbers
@@ -210,7 +215,7 @@ class SqliteStore:
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self.history.take(derived, job_key, (before.job_key, before.lineage)),
-            self._names.number(Name(run.producer, "")), run.completed,
+            self._names.number(Name(run.producer, "")), run.is_completed,
             run.sent_job and self._names.number(run.sent_job),
         ))  # fmt: skip
         if run.kind == "RUN":
@@ -219,9 +224,9 @@ class SqliteStore:
             self._open.take(number[run.key], state, is_part=is_part, end_moved=run.ended_us != before.ended_us)
         if state != before.state:
             self.feed.run_state(run.key, state)
-        known = self._in_use.get((derived.alike, run.job))
+        known = self._in_use.get((derived.shape, run.job))
         if known is None or known[1] < run.time_us:
-            self._in_use[derived.alike, run.job] = derived, run.time_us
+            self._in_use[derived.shape, run.job] = derived, run.time_us
 
     def _add_schema_sources(self, datasets: Set[Name]) -> None:
         """Store the datasets whose schemas runs have used."""
@@ -229,11 +234,11 @@ class SqliteStore:
         self._sql.executemany("INSERT INTO schema_sources VALUES (?)", [(number,) for number in fresh])
         self._schema_sources |= fresh
 
-    def _use(self, derived: Derived, time_us: int) -> None:
+    def _use(self, derived: DerivedRun, time_us: int) -> None:
         """Store the datasets that a run uses, once for all runs of a batch with the same shape."""
         run, partners = derived.run, 0
         job_key = self._names.number(run.job_key)
-        for name in derived.used:
+        for name in derived.used_names:
             pair, new = (self._names.number(name), job_key), 0
             if pair not in self._used:
                 self._used.add(pair)

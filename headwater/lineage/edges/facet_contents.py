@@ -7,18 +7,17 @@ from msgspec import Struct
 
 from headwater.events.decode import decode
 from headwater.events.rows import Row
-from headwater.lineage.edges.joined_lists import is_joined, joined_columns, lists_in
-from headwater.lineage.edges.schema_columns import Path
+from headwater.lineage.edges.schema_columns import Path, is_joined_hash, join_column_lists, split_schema_hash
 from headwater.lineage.names.dataset_name import Name
 
-Canonical = Callable[[str, str], Name]
+CanonicalizeName = Callable[[str, str], Name]
 
 
 class Transformation(NamedTuple):
     """The transformation of one edge, as the facet reports it."""
 
-    direct: bool
-    masked: bool
+    is_direct: bool
+    is_masked: bool
     subtype: str | None
     description: str | None
 
@@ -31,31 +30,31 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     """One line of a lineage facet.
 
     target: the dataset that an entry of a `lineage` facet names; None for the dataset that carries the facet.
-    output: the output column; None for the whole target.
+    output_column: the output column; None for the whole target.
     source: the input dataset; None if the facet gives none, or gives a job instead.
-    column: the input column; None for the whole source.
-    stated: the line has a transformation, so its producer can report filters and joins (rule 9.2).
-    job: the name, as sent, of a job that feeds the output instead of a dataset (rule 4.12); `OWN_JOB` for the job of
-    the event.
-    into_job: the name, as sent, of the job that the source feeds (rule 4.13); the line then has no target or output.
+    source_column: the input column; None for the whole source.
+    has_transformation: the line has a transformation, so its producer can report filters and joins (rule 9.2).
+    source_job: the name, as sent, of a job that feeds the output instead of a dataset (rule 4.12);
+    `OWN_JOB` for the job of the event.
+    target_job: the name, as sent, of the job that the source feeds (rule 4.13); the line then has no target or output.
     """
 
     target: Name | None
-    output: str | None
+    output_column: str | None
     source: Name | None
-    column: str | None
+    source_column: str | None
     transformation: Transformation
-    stated: bool = True
-    job: Name | None = None
-    into_job: Name | None = None
+    has_transformation: bool = True
+    source_job: Name | None = None
+    target_job: Name | None = None
 
     @property
     def has_source(self) -> bool:
         """Whether a dataset or a job feeds the output."""
-        return self.source is not None or self.job is not None
+        return self.source is not None or self.source_job is not None
 
 
-LONGEST_SQL = 100_000
+MAX_SQL_CHARACTERS = 100_000
 """Characters of the longest statement that is parsed. One more character is stored, to recognize longer ones."""
 
 
@@ -66,7 +65,7 @@ class SentSql(Struct, frozen=True, gc=False, array_like=True):
     dialect: str | None = None
 
 
-class Contents(Protocol):
+class FacetContents(Protocol):
     """Storage of facets by content hash. An unknown hash raises KeyError; it never means a facet without edges."""
 
     def __contains__(self, content_hash: object) -> bool:
@@ -91,7 +90,7 @@ class Contents(Protocol):
         """Return an `sql` facet."""
 
 
-class ContentsInMemory:
+class FacetContentsInMemory:
     """Contents in dictionaries."""
 
     def __init__(self) -> None:
@@ -116,8 +115,8 @@ class ContentsInMemory:
 
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema, or of several joined lists."""
-        if is_joined(content_hash):
-            return joined_columns([self.schema(each) for each in lists_in(content_hash)])
+        if is_joined_hash(content_hash):
+            return join_column_lists([self.schema(each) for each in split_schema_hash(content_hash)])
         return self._schemas[content_hash]
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
@@ -129,42 +128,42 @@ class ContentsInMemory:
         return self._sql[content_hash]
 
 
-def schema_columns(rows: Sequence[Row]) -> tuple[Path, ...]:
+def schema_paths(rows: Sequence[Row]) -> tuple[Path, ...]:
     """Return the columns of a schema from its rows in the table `schemas`."""
     return tuple(tuple(row[2]) for row in rows)
 
 
-def sent_sql(facet: bytes) -> SentSql:
+def parse_sql_facet(facet: bytes) -> SentSql:
     """Parse the JSON of an `sql` facet. If it has no query, the query of the result is empty."""
     value = decode(facet)
     query, dialect = (value.get("query"), value.get("dialect")) if isinstance(value, dict) else (None, None)
     if not isinstance(query, str) or not query.strip():
         return SentSql("")
-    return SentSql(query[: LONGEST_SQL + 1], dialect if isinstance(dialect, str) else None)
+    return SentSql(query[: MAX_SQL_CHARACTERS + 1], dialect if isinstance(dialect, str) else None)
 
 
-def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:
+def read_sent_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> tuple[SentEdge, ...]:
     """Return the lines of a lineage facet from its rows in the table `column_lineage`.
 
     Lines whose source is not a dataset (rule 11.1) are left out.
     """
-    edges = tuple(_sent_edges(rows, canonical))
-    noise = {source for source in {edge.source for edge in edges} if source and is_noise(source)}
+    edges = tuple(_read_all_edges(rows, canonical_name))
+    noise = {source for source in {edge.source for edge in edges} if source and is_delta_internal_file(source)}
     return tuple(edge for edge in edges if edge.source not in noise) if noise else edges
 
 
-def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]:
+def _read_all_edges(rows: Sequence[Row], canonical_name: CanonicalizeName) -> Iterator[SentEdge]:
     forms: dict[tuple[str | None, str | None], Name | None] = {}
     transformations: dict[tuple[bool, Row], Transformation] = {}
 
     def form(namespace: str | None, name: str | None) -> Name | None:
-        found = canonical(namespace or "", name) if name else None
+        found = canonical_name(namespace or "", name) if name else None
         return forms.setdefault((namespace, name), found)
 
     for row in rows:  # a facet repeats the same names and transformations hundreds of times
         to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
-        job = _job(from_namespace, from_name) if from_type == "JOB" else None
-        into_job = _job(to_namespace, to_name) if to_type == "JOB" else None
+        job = _job_name(from_namespace, from_name) if from_type == "JOB" else None
+        target_job = _job_name(to_namespace, to_name) if to_type == "JOB" else None
         if job is not None:
             from_namespace = from_name = column = None
         place, step = (from_namespace, from_name), (output is None, row[13:17])
@@ -172,16 +171,16 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
         transformation = transformations.get(step) or transformations.setdefault(
             step, _transformation(*row[13:17], dataset_wide=output is None)
         )
-        stated = _is_stated(*row[13:17])
-        if into_job is not None:
+        stated = _has_transformation(*row[13:17])
+        if target_job is not None:
             if source is not None or job is not None:
-                yield SentEdge(None, None, source, column, transformation, stated, job, into_job)
+                yield SentEdge(None, None, source, column, transformation, stated, job, target_job)
             continue
         target = form(to_namespace, to_name) if to_name else None
         yield SentEdge(target, output, source, column, transformation, stated, job)
 
 
-def _job(namespace: str | None, name: str | None) -> Name:
+def _job_name(namespace: str | None, name: str | None) -> Name:
     """Return the name of a job in a `lineage` facet as sent, or `OWN_JOB` if the facet gives none."""
     return Name(namespace or "", name).cut if name else OWN_JOB
 
@@ -197,21 +196,21 @@ def _transformation(
     return Transformation(not dataset_wide and old != "INDIRECT", bool(masking), subtype, text or None)
 
 
-def _is_stated(kind: str | None, subtype: str | None, _: str | None, masking: bool | None) -> bool:
+def _has_transformation(kind: str | None, subtype: str | None, _: str | None, masking: bool | None) -> bool:
     """Tell whether a line has a transformation; the `transformationType` of facets before 1-1-0 does not count."""
     return subtype is not None or masking is not None or (kind or "").upper() in ("DIRECT", "INDIRECT")
 
 
-_NOISE = ("delta_source_snapshot_", "delta_table_state_")
+_DELTA_FILE_PREFIXES = ("delta_source_snapshot_", "delta_table_state_")
 
 
-def is_noise(name: Name) -> bool:
+def is_delta_internal_file(name: Name) -> bool:
     """Tell whether a name is that of Delta's own files, which are not a dataset (rule 11.1)."""
     last = name.name.rpartition("/")[2]
-    return last == "_delta_log" or last.startswith(_NOISE)
+    return last == "_delta_log" or last.startswith(_DELTA_FILE_PREFIXES)
 
 
-_OF_METADATA = (
+_METADATA_TABLE_COLUMNS = (
     frozenset(("committed_at", "snapshot_id", "parent_id", "manifest_list")),  # snapshots
     frozenset(("made_current_at", "snapshot_id", "is_current_ancestor")),  # history
     frozenset(("latest_snapshot_id", "latest_schema_id", "latest_sequence_number")),  # metadata_log_entries
@@ -225,7 +224,7 @@ _OF_METADATA = (
 """Columns that identify the metadata tables of Iceberg 1.9: listeners report `t.snapshots` under the name `t`."""
 
 
-def is_of_metadata(columns: Sequence[Path]) -> bool:
+def is_iceberg_metadata_table(columns: Sequence[Path]) -> bool:
     """Tell whether columns are those of an Iceberg metadata table and not of the table itself (rule 11.4)."""
     names = {path[0] for path in columns}
-    return any(known <= names for known in _OF_METADATA)
+    return any(known <= names for known in _METADATA_TABLE_COLUMNS)

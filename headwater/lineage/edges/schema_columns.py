@@ -1,7 +1,11 @@
-"""Rule 12: the columns of a dataset with their spellings, keys and nesting."""
+"""Rule 12: the columns of a dataset (spellings, keys, nesting), and how several lists of columns are joined (12.8)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
+from typing import Any
+
+import msgspec
+from msgspec import json
 
 Path = tuple[str, ...]
 """The path of a column in a schema: the names of the structs around it, the outermost first, then its own name."""
@@ -17,29 +21,29 @@ class Columns:
     def __init__(self, paths: Sequence[Path]):
         """paths: as `Contents.schema` returns them."""
         self.names = tuple(".".join(path) for path in paths)
-        self._told_apart = told_apart(paths)
+        self._exact_names = find_exact_names(paths)
         self.by_key: dict[str, str] = {}
         for name in self.names:
             self.by_key.setdefault(self.key(name), name)  # an array and its elements have the same key
-        self.nests = any(len(path) > 1 for path in paths)
+        self.has_nested_columns = any(len(path) > 1 for path in paths)
         self.top_level = frozenset(self.key(path[0]) for path in paths if len(path) == 1)
         self._unlisted: Mapping[str, str] = {}
 
     def key(self, column: str) -> str:
         """Return the key of a column (`column_key`)."""
-        return column_key(column, self._told_apart)
+        return column_key(column, self._exact_names)
 
-    def matches_like(self, other: "Columns") -> bool:
+    def has_same_exact_names(self, other: "Columns") -> bool:
         """Tell whether both datasets distinguish columns by the same names, so that their keys agree."""
-        return self._told_apart == other._told_apart
+        return self._exact_names == other._exact_names
 
-    def with_unlisted(self, spellings: Mapping[str, str]) -> "Columns":
+    def with_unlisted_spellings(self, spellings: Mapping[str, str]) -> "Columns":
         """Return a copy that also knows the spellings, by key, of columns that no list has."""
         found = copy(self)
         found._unlisted = spellings
         return found
 
-    def with_more(self, spellings: Mapping[str, str]) -> "Columns":
+    def with_additional_columns(self, spellings: Mapping[str, str]) -> "Columns":
         """Return a copy with further columns after the listed ones; spellings: by key."""
         more = {key: shown for key, shown in spellings.items() if key not in self.by_key}
         if not more:
@@ -48,7 +52,7 @@ class Columns:
         found.by_key = self.by_key | more
         return found
 
-    def shown(self, key: str) -> str:
+    def displayed_spelling(self, key: str) -> str:
         """Return a column as its list spells it, else as lineage spells it, else its key."""
         return self.by_key.get(key) or self._unlisted.get(key, key)
 
@@ -60,50 +64,52 @@ Lineage leaves these parts out.
 """
 
 _MAP = "*"
-"""Prefix of the paths of maps in the result of `told_apart`."""
+"""Prefix of the paths of maps in the result of `find_exact_names`."""
 
 
-def column_key(column: str, exact: Collection[str]) -> str:
+def column_key(column: str, exact_names: Collection[str]) -> str:
     """Return the key that all spellings of a column share.
 
     The key is the path without double quotes around it, and without the parts for the elements of arrays and the values
     of maps. It is casefolded unless the dataset has two columns that differ only in case.
-    exact: the result of `told_apart` for the columns of the dataset.
+    exact_names: the result of `find_exact_names` for the columns of the dataset.
     """
-    plain = _plain(column, exact)
+    plain = _normalize_column(column, exact_names)
     folded = plain.casefold()
-    return plain if folded in exact else folded
+    return plain if folded in exact_names else folded
 
 
-def _plain(column: str, exact: Collection[str]) -> str:
+def _normalize_column(column: str, exact_names: Collection[str]) -> str:
     """Remove the double quotes around a column, and the parts for elements of arrays and values of maps."""
     if column.startswith('"') and len(column) > 2 and column.find('"', 1) == len(column) - 1:
         column = column[1:-1]
-    return _without_elements(column, exact) if "._" in column else column
+    return _without_elements(column, exact_names) if "._" in column else column
 
 
-def _without_elements(column: str, exact: Collection[str]) -> str:
+def _without_elements(column: str, exact_names: Collection[str]) -> str:
     """Remove `_element`, and `_value` if it belongs to a map; a struct may have a field with that name."""
     first, *parts = column.split(".")
-    kept = [first]
+    parts_without_elements = [first]
     for part in parts:
         folded = part.casefold()
-        if folded != _ELEMENT and (folded != _VALUE or _MAP + ".".join(kept).casefold() not in exact):
-            kept.append(part)
-    return ".".join(kept)
+        if folded != _ELEMENT and (
+            folded != _VALUE or _MAP + ".".join(parts_without_elements).casefold() not in exact_names
+        ):
+            parts_without_elements.append(part)
+    return ".".join(parts_without_elements)
 
 
-def told_apart(columns: Sequence[Path]) -> frozenset[str]:
+def find_exact_names(columns: Sequence[Path]) -> frozenset[str]:
     """Return the casefolded names that several columns share, and the paths of maps with the prefix `*`."""
-    maps = _maps(columns)
+    maps = _find_map_paths(columns)
     spellings: dict[str, set[str]] = {}
     for path in columns:
-        plain = _plain(".".join(path), maps)
+        plain = _normalize_column(".".join(path), maps)
         spellings.setdefault(plain.casefold(), set()).add(plain)
     return maps.union(folded for folded, same in spellings.items() if len(same) > 1)
 
 
-def _maps(columns: Sequence[Path]) -> frozenset[str]:
+def _find_map_paths(columns: Sequence[Path]) -> frozenset[str]:
     if not any(path[-1] == _VALUE for path in columns):
         return frozenset()
     within: dict[str, set[str]] = {}
@@ -117,40 +123,40 @@ def _maps(columns: Sequence[Path]) -> frozenset[str]:
     return frozenset(found)
 
 
-def maps_among(exact: Collection[str]) -> frozenset[str]:
-    """Return the paths of maps in a result of `told_apart`."""
-    return frozenset(each for each in exact if each.startswith(_MAP))
+def map_paths(exact_names: Collection[str]) -> frozenset[str]:
+    """Return the paths of maps in a result of `find_exact_names`."""
+    return frozenset(each for each in exact_names if each.startswith(_MAP))
 
 
-def in_values(columns: Sequence[Path], maps: Collection[str]) -> list[Path]:
+def nest_in_map_values(columns: Sequence[Path], maps: Collection[str]) -> list[Path]:
     """Rewrite the columns of a list that does not show some maps: columns nested in a map move into its values.
 
     Each map in the list also gets its `_key` and `_value`.
-    maps: as `maps_among` returns them.
+    maps: as `map_paths` returns them.
     """
     found: dict[Path, None] = {}
     for path in columns:
-        whole: Path = ()
+        nested_path: Path = ()
         for part in path:
-            if whole and part.casefold() not in (_KEY, _VALUE) and _map_at(whole, maps):
-                whole = (*whole, _VALUE)
+            if nested_path and part.casefold() not in (_KEY, _VALUE) and _is_map(nested_path, maps):
+                nested_path = (*nested_path, _VALUE)
                 if part.casefold() == _ELEMENT:
                     continue
-            whole = (*whole, part)
-        found[whole] = None
-        if _map_at(whole, maps):
-            found |= dict.fromkeys([(*whole, _KEY), (*whole, _VALUE)])
+            nested_path = (*nested_path, part)
+        found[nested_path] = None
+        if _is_map(nested_path, maps):
+            found |= dict.fromkeys([(*nested_path, _KEY), (*nested_path, _VALUE)])
     return list(found)
 
 
-def _map_at(path: Path, maps: Collection[str]) -> bool:
+def _is_map(path: Path, maps: Collection[str]) -> bool:
     return (
         path[-1].casefold() not in (_VALUE, _ELEMENT)
         and _MAP + _without_elements(".".join(path), maps).casefold() in maps
     )
 
 
-def parents(key: str, top_level: frozenset[str]) -> list[str]:
+def parent_keys(key: str, top_level: frozenset[str]) -> list[str]:
     """Return the keys of the structs that a column is nested in, the outermost first; none for a top-level column."""
     if key in top_level:
         return []
@@ -160,3 +166,150 @@ def parents(key: str, top_level: frozenset[str]) -> list[str]:
 
 NO_COLUMNS = Columns(())
 """The columns of a dataset without a list."""
+
+
+_HASH_SEPARATOR = "+"
+"""Separator between the hashes of joined lists."""
+
+
+def join_schema_hashes(schemas: Sequence[str], columns_of: Callable[[str], Sequence[Path]]) -> str:
+    """Return the hash of several joined lists: the hashes of those that add columns, in their order."""
+    hashes_with_new_columns = list[str]()
+    joiner = _ColumnListJoiner()
+    for schema in schemas:
+        if joiner.add(columns_of(schema)) or not hashes_with_new_columns:
+            hashes_with_new_columns.append(schema)
+    return _HASH_SEPARATOR.join(hashes_with_new_columns)
+
+
+def split_schema_hash(joined: str) -> list[str]:
+    """Return the hashes of the lists in a joined hash."""
+    return joined.split(_HASH_SEPARATOR)
+
+
+def is_joined_hash(schema: str) -> bool:
+    """Tell whether a hash is that of several joined lists."""
+    return _HASH_SEPARATOR in schema
+
+
+def join_column_lists(lists: Sequence[Sequence[Path]]) -> tuple[Path, ...]:
+    """Return the columns of several lists, each once and in the spelling of the first list that has it."""
+    joiner = _ColumnListJoiner()
+    for columns in lists:
+        joiner.add(columns)
+    return tuple(joiner.columns)
+
+
+def join_schema_facets(texts: Sequence[str]) -> str:
+    """Return the first of one or more schema facets (JSON), with the columns that the others add."""
+    first, *others = (json.decode(text) for text in texts)
+    for other in others:
+        first["fields"] = _join_fields(first.get("fields"), other.get("fields"))
+    return json.encode(first).decode()
+
+
+def _join_fields(fields: Any, more: Any) -> list[Any]:
+    own = [each for each in fields or [] if isinstance(each, dict)]
+    by_name = {str(each.get("name")).casefold(): each for each in own}
+    for each in more or []:
+        same = by_name.get(str(each.get("name")).casefold()) if isinstance(each, dict) else None
+        if same is None:
+            own.append(each)
+        elif each.get("fields"):
+            same["fields"] = _join_fields(same.get("fields"), each["fields"])
+    return own
+
+
+class _ColumnListJoiner:
+    """Joins lists of columns one after the other: each adds the columns that are missing."""
+
+    def __init__(self) -> None:
+        self.columns: list[Path] = []
+        self._names: list[str] = []
+        self._keys: set[str] = set()
+        self._exact_names = frozenset[str]()
+
+    def add(self, columns: Sequence[Path]) -> bool:
+        """Add the columns of a list; return whether that changed the joined columns.
+
+        If either side has two names that differ only in case, these are compared exactly. A column is a map if any list
+        shows it as one; columns that other lists nest in it then belong to its values. A column is nested if any list
+        nests it.
+        """
+        own = find_exact_names(columns)
+        maps = map_paths(own)
+        new_maps = maps - self._exact_names
+        if new_maps or not map_paths(self._exact_names) <= maps:
+            columns = nest_in_map_values(columns, maps | map_paths(self._exact_names))
+        if new_maps and self.columns:
+            self._replace_columns(nest_in_map_values(self.columns, maps | map_paths(self._exact_names)))
+        names = [".".join(path) for path in columns]
+        exact = self._exact_names | own
+        known = self._keys if exact == self._exact_names else {column_key(name, exact) for name in self._names}
+        fresh = [at for at, name in enumerate(names) if column_key(name, exact) not in known]
+        is_nested = self._nest_dotted_columns(columns, exact) if len(fresh) < len(names) else False
+        if fresh:
+            self.columns += [columns[at] for at in fresh]
+            self._names += [names[at] for at in fresh]
+            self._add_keys(exact, [names[at] for at in fresh])
+        return bool(fresh or new_maps or is_nested)
+
+    def _replace_columns(self, columns: Sequence[Path]) -> None:
+        """Replace the paths of all columns."""
+        self.columns = list(columns)
+        self._names = [".".join(path) for path in columns]
+        self._exact_names = find_exact_names(self.columns)
+        self._keys = {column_key(name, self._exact_names) for name in self._names}
+
+    def _nest_dotted_columns(self, columns: Sequence[Path], exact_names: frozenset[str]) -> bool:
+        """Nest known columns that have dots in their names and that this list nests; return whether there were any."""
+        named = ((at, path[0]) for at, path in enumerate(self.columns) if len(path) == 1 and "." in path[0])
+        flat = {column_key(name, exact_names): at for at, name in named}
+        if not flat:
+            return False
+        found: dict[int, Path] = {}
+        for path in columns:
+            key = column_key(".".join(path), exact_names)
+            if len(path) > 1 and key in flat and key != column_key(".".join(path[:-1]), exact_names):
+                found[flat[key]] = path
+        if found:
+            self._replace_columns([found.get(at, path) for at, path in enumerate(self.columns)])
+        return bool(found)
+
+    def _add_keys(self, exact_names: frozenset[str], new_names: Sequence[str]) -> None:
+        """Add the keys of new columns.
+
+        If there are maps or names that differ only in case, the keys of all columns are computed again.
+        """
+        has_maps = len(exact_names) > 0 or any("._" in name for name in new_names)
+        if has_maps:
+            self._exact_names = find_exact_names(self.columns)
+            self._keys = {column_key(name, self._exact_names) for name in self._names}
+        else:
+            self._keys.update(column_key(name, exact_names) for name in new_names)
+
+
+def preferred_spellings(columns: Iterable[str]) -> dict[str, str]:
+    """Return one spelling of each column, by its key. The order of the input makes no difference.
+
+    Mixed case comes before upper case, because engines may convert any name to upper case. Ties are broken
+    alphabetically.
+    """
+    chosen: dict[str, str] = {}
+    for column in sorted(columns, key=_preference_order):
+        chosen.setdefault(column_key(column, ()), column)
+    return chosen
+
+
+def encode_spellings(columns: Iterable[str]) -> str:
+    """Return the chosen spellings as a JSON list, sorted."""
+    return msgspec.json.encode(sorted(preferred_spellings(columns).values())).decode()
+
+
+def decode_spellings(text: str | None) -> list[str]:
+    """Return the spellings in a JSON list, or an empty list if there is no text."""
+    return msgspec.json.decode(text, type=list[str]) if text else []
+
+
+def _preference_order(column: str) -> tuple[bool, str]:
+    return column.isupper(), column

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.edges.schema_history import SchemaMention
 from headwater.lineage.names.dataset_name import Name
 
-Keys = Callable[[str], frozenset[str]]
+SchemaKeys = Callable[[str], frozenset[str]]
 """Returns the keys of the columns in the list of a hash."""
 
 
@@ -14,49 +14,53 @@ class ReaderList(NamedTuple):
     """A list of columns with which a job read a dataset."""
 
     job: Name
-    seen: SeenSchema
+    mention: SchemaMention
 
 
 class UnlistedColumn(NamedTuple):
     """A column, by its key, that the newest lists of all readers lack.
 
-    listed: the newest list that has the column.
-    since: the list since which no reader's newest list has it.
+    last_mention: the newest list that has the column.
+    unlisted_since: the list since which no reader's newest list has it.
     """
 
     column: str
-    listed: SeenSchema
-    since: SeenSchema
+    last_mention: SchemaMention
+    unlisted_since: SchemaMention
 
 
-def unlisted_columns(read: Iterable[ReaderList], others: Iterable[SeenSchema], keys: Keys) -> list[UnlistedColumn]:
+def find_unlisted_columns(
+    reader_lists: Iterable[ReaderList], other_lists: Iterable[SchemaMention], keys_of: SchemaKeys
+) -> list[UnlistedColumn]:
     """Return the columns that the newest lists of all jobs lack and an older list has, sorted by key.
 
-    read: the lists of jobs that read the dataset, within 92 days.
-    others: all other lists, from any source and time.
+    reader_lists: the lists of jobs that read the dataset, within 92 days.
+    other_lists: all other lists, from any source and time.
     """
-    by_job: dict[Name, list[SeenSchema]] = {}
-    for job, seen in read:
+    by_job: dict[Name, list[SchemaMention]] = {}
+    for job, seen in reader_lists:
         by_job.setdefault(job, []).append(seen)
     if not by_job:
         return []
     histories = [sorted(own) for own in by_job.values()]
-    every = sorted({*others, *(seen for own in histories for seen in own)})
+    every = sorted({*other_lists, *(seen for own in histories for seen in own)})
     newest = max(own[-1] for own in histories)
-    listed = frozenset[str]().union(*(keys(own[-1].schema) for own in histories))
-    last = {column: seen for seen in every for column in keys(seen.schema)}
+    listed = frozenset[str]().union(*(keys_of(own[-1].schema) for own in histories))
+    last = {column: seen for seen in every for column in keys_of(seen.schema)}
     return [
-        UnlistedColumn(column, seen, _since(column, seen, histories, keys))
+        UnlistedColumn(column, seen, _first_list_without(column, seen, histories, keys_of))
         for column, seen in sorted(last.items())
         if column not in listed and seen < newest
     ]
 
 
-def _since(column: str, listed: SeenSchema, histories: Sequence[Sequence[SeenSchema]], keys: Keys) -> SeenSchema:
+def _first_list_without(
+    column: str, listed: SchemaMention, histories: Sequence[Sequence[SchemaMention]], keys_of: SchemaKeys
+) -> SchemaMention:
     """Return the list with which the last job that had listed a column stopped listing it."""
     found = []
     for own in histories:
-        places = [at for at, seen in enumerate(own) if column in keys(seen.schema)]
+        places = [at for at, seen in enumerate(own) if column in keys_of(seen.schema)]
         if places:
             found.append(own[places[-1] + 1])
     later = (seen for own in histories for seen in own if seen > listed)

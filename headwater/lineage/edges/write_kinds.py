@@ -9,49 +9,49 @@ from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
 
-ADDS, UNLESS_PARTS, WHOLE = WRITE_KINDS = range(3)
+ADDS_ROWS, WHOLE_UNLESS_PARTITIONED, WHOLE_REWRITE = WRITE_KINDS = range(3)
 """The kinds of writes.
 
 ADDS: the write adds or changes rows. UNLESS_PARTS: it is a whole rewrite unless some event shows that the dataset is
 written in parts. WHOLE: it is a whole rewrite.
 """
 
-SQL_WHOLE = "whole"
+SIGN_SQL_WHOLE = "whole"
 """Sign: the SQL empties or replaces its only target.
 
 These are TRUNCATE, DELETE without a condition, and CREATE OR REPLACE TABLE AS.
 """
 
-PART = "part"
+SIGN_PART = "part"
 """Sign: the write replaces only a part of the rows.
 
 The SQL has a condition on the replaced rows or changes rows (MERGE, UPDATE, DELETE), or the session overwrites
 partitions dynamically.
 """
 
-PARTITIONS = "partitions"
+SIGN_PARTITIONS = "partitions"
 """Sign: the SQL shows with PARTITION or PARTITIONED BY that the output has partitions."""
 
-NOT_IF_EXISTS = "if not exists"
+SIGN_NOT_IF_EXISTS = "if not exists"
 """Sign: the SQL writes nothing if the table exists."""
 
-MATERIALIZED = "materialized"
+SIGN_MATERIALIZED = "materialized"
 """Sign: dbt builds the whole table or view from scratch."""
 
 
-LISTS_ALL = "lists all"
+SIGN_COMPLETE_LISTS = "lists all"
 """Sign: a rule of `names.yaml` declares that the producer's lists of columns are complete (rule 12.6)."""
 
 
-class Write(NamedTuple):
+class CompletedWrite(NamedTuple):
     """A completed write of one output by one run.
 
     job: the name of the job.
     lifecycle: `lifecycleStateChange` of the output.
     signs: the signs of the run, which are the constants above.
     is_part: the rules for names removed a folder or pattern from the output's name, or the output has a `subset` facet.
-    alone: the run has no other output.
-    failed: the attempt has a FAIL, too.
+    is_only_output: the run has no other output.
+    has_failed: the attempt has a FAIL, too.
     """
 
     job: str
@@ -59,51 +59,51 @@ class Write(NamedTuple):
     lifecycle: str | None
     signs: Collection[str] = ()
     is_part: bool = False
-    alone: bool = True
-    failed: bool = False
+    is_only_output: bool = True
+    has_failed: bool = False
 
 
-def write_kind(write: Write) -> int:
+def write_kind(write: CompletedWrite) -> int:
     """Return the kind of a write by its events: one of `WRITE_KINDS`."""
-    if write.failed or write.is_part:
-        return ADDS
-    nodes = _nodes(write.job)
-    if MATERIALIZED in write.signs or (SQL_WHOLE in write.signs and write.alone):
-        return WHOLE
-    if any(map(_STATEMENT.fullmatch, nodes)) and NOT_IF_EXISTS not in write.signs:
-        return WHOLE
-    if write.lifecycle not in ("OVERWRITE", "TRUNCATE") or _shows_part(write, nodes):
-        return ADDS
-    if any(node.startswith(_SAVE) for node in nodes) and not _is_path_or_jdbc(write.output):
-        return ADDS
-    return UNLESS_PARTS
+    if write.has_failed or write.is_part:
+        return ADDS_ROWS
+    nodes = _plan_nodes(write.job)
+    if SIGN_MATERIALIZED in write.signs or (SIGN_SQL_WHOLE in write.signs and write.is_only_output):
+        return WHOLE_REWRITE
+    if any(map(_REPLACING_STATEMENT.fullmatch, nodes)) and SIGN_NOT_IF_EXISTS not in write.signs:
+        return WHOLE_REWRITE
+    if write.lifecycle not in ("OVERWRITE", "TRUNCATE") or _is_partial_write(write, nodes):
+        return ADDS_ROWS
+    if any(node.startswith(_SAVE_COMMAND) for node in nodes) and not _is_path_or_jdbc(write.output):
+        return ADDS_ROWS
+    return WHOLE_UNLESS_PARTITIONED
 
 
-def rewrites(kind: int, *, by_parts: bool) -> bool:
+def is_whole_rewrite(kind: int, *, has_parts: bool) -> bool:
     """Tell whether a write of this kind is a whole rewrite.
 
-    by_parts: some event shows that the dataset is written in parts.
+    has_parts: some event shows that the dataset is written in parts.
     """
-    return kind == WHOLE or (kind == UNLESS_PARTS and not by_parts)
+    return kind == WHOLE_REWRITE or (kind == WHOLE_UNLESS_PARTITIONED and not has_parts)
 
 
-def shows_partitions(job: str, signs: Collection[str]) -> bool:
+def has_partition_sign(job: str, signs: Collection[str]) -> bool:
     """Tell whether the job name or the signs of a run show that its output has partitions."""
-    return PARTITIONS in signs or any(node.startswith(_DYNAMIC) for node in _nodes(job))
+    return SIGN_PARTITIONS in signs or any(node.startswith(_DYNAMIC_OVERWRITE) for node in _plan_nodes(job))
 
 
-def _shows_part(write: Write, nodes: Iterable[str]) -> bool:
-    if PART in write.signs or shows_partitions(write.job, write.signs):
+def _is_partial_write(write: CompletedWrite, nodes: Iterable[str]) -> bool:
+    if SIGN_PART in write.signs or has_partition_sign(write.job, write.signs):
         return True
-    return any(node.startswith(_ROW_LEVEL) or not _WORDS.isdisjoint(_words(node)) for node in nodes)
+    return any(node.startswith(_ROW_LEVEL) or not _ROW_CHANGE_WORDS.isdisjoint(_split_words(node)) for node in nodes)
 
 
-def _nodes(job: str) -> list[str]:
+def _plan_nodes(job: str) -> list[str]:
     """Split a job name such as `app.node.target`, in which a part may be a node of Spark's plan."""
     return job.lower().split(".")
 
 
-def _words(node: str) -> list[str]:
+def _split_words(node: str) -> list[str]:
     return re.split(r"[^a-z]+", node)
 
 
@@ -111,7 +111,7 @@ def _is_path_or_jdbc(output: Name) -> bool:
     return output.namespace.partition(":")[0].lower() in _PATHS_AND_JDBC
 
 
-_STATEMENT = re.compile(
+_REPLACING_STATEMENT = re.compile(
     r"(?:(?:atomic_|execute_)?replace_table(?:_as_select)?|(?:atomic_|execute_)?create_table_as_select)"
     r"(?:_command|_exec(?:_v\d)?)?"
 )
@@ -120,10 +120,10 @@ _STATEMENT = re.compile(
 `CreateDataSourceTableAsSelectCommand` is not one of them, because `saveAsTable` in append mode runs it, too.
 """
 
-_SAVE = "execute_save_into_data_source_command"
-_DYNAMIC = "overwrite_partitions_dynamic"
+_SAVE_COMMAND = "execute_save_into_data_source_command"
+_DYNAMIC_OVERWRITE = "overwrite_partitions_dynamic"
 _ROW_LEVEL = ("replace_iceberg_data", "replace_data", "write_delta", "write_iceberg_delta")
-_WORDS = frozenset(("merge", "update", "delete"))
+_ROW_CHANGE_WORDS = frozenset(("merge", "update", "delete"))
 
 _PATHS_AND_JDBC = frozenset(
     (

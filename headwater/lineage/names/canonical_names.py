@@ -15,7 +15,7 @@ from headwater.lineage.names.metadata_table import Links, MetadataRow, OneLake, 
 from headwater.lineage.names.operations import OPERATIONS
 from headwater.lineage.names.patterns import Pattern, first_fit
 from headwater.lineage.names.rule_parser import STAGES, NameFile, NameRule, read_name_rules
-from headwater.lineage.rules.rule_code import code_hash
+from headwater.lineage.rules.rule_code import rule_code_hash
 from headwater.lineage.runs.bounded_cache import BoundedCache
 
 _UNKNOWN_EVENT = "this rule depends on the event: pass --producer and --job-namespace to see its result"
@@ -41,7 +41,7 @@ class EventRules:
         """Return the form of a canonical name in an event."""
         key = (name, producer, job_namespace)
         found = self._cache.get(key)
-        return found if found is not None else self._cache.keep(key, self._apply(name, producer, job_namespace)[1], 0)
+        return found if found is not None else self._cache.put(key, self._apply(name, producer, job_namespace)[1], 0)
 
     def explain(self, name: Name, producer: str | None, job_namespace: str | None) -> list[Step]:
         """Return the step from a canonical name to its form in an event; none if the name stays the same.
@@ -133,7 +133,7 @@ class NameRules:
     @cached_property
     def rules_hash(self) -> str:
         """The version of the rules for names: a hash over the rules and the code that derives rows from events."""
-        return _hash(code_hash(), *self._hash_inputs)
+        return _hash(rule_code_hash(), *self._hash_inputs)
 
     def canonical(self, namespace: str, name: str) -> Name:
         """Return the canonical form of a name as sent. Accepts every text and never raises."""
@@ -175,7 +175,7 @@ class NameRules:
     def _derive_and_cache(self, namespace: str, name: str) -> Name:
         found = self._apply_rules(Name(namespace, name))[0]
         if len(namespace) + len(name) <= _MAX_CACHED_LENGTH:
-            self._cache.keep((namespace, name), found, 0)
+            self._cache.put((namespace, name), found, 0)
         return found
 
     def _apply_rules(self, sent: Name) -> tuple[Name, list[Step]]:
@@ -213,7 +213,7 @@ class NameRules:
         if found is None:
             found = [None if rules else () for rules in self._candidate_rules(namespace)]
             if len(namespace) <= _MAX_CACHED_LENGTH:
-                self._by_namespace.keep(namespace, found, _FITTING_RULES_WEIGHT)
+                self._by_namespace.put(namespace, found, _FITTING_RULES_WEIGHT)
         return found
 
     def _candidate_rules(self, namespace: str) -> _CandidateRules:

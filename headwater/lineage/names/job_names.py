@@ -9,7 +9,7 @@ from importlib.resources import files
 from headwater.events.times import parse_time
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.names.rule_parser import NameRule, read_rule
-from headwater.lineage.rules.rule_text import Entry, read_entries
+from headwater.lineage.rules.rule_text import RuleEntry, read_entries
 from headwater.lineage.runs.bounded_cache import BoundedCache
 
 _DATE = r"(?:19|20)[0-9]{2}(?P<mark>[-_]?)(?:0[1-9]|1[0-2])(?P=mark)(?:0[1-9]|[12][0-9]|3[01])"
@@ -137,10 +137,10 @@ def read_job_rules(text: str, file: str) -> JobFile:
     rules = tuple(read_rule(entry, tuple(JOB_OPERATIONS)) for entry in entries["rules"])
     renamed, retired = [], []
     for entry in entries["jobs"]:
-        job = Name(entry.text("namespace"), entry.text("name"))
-        former, since = entry.optional("renamed_from"), entry.optional("retired")
+        job = Name(entry.required_text("namespace"), entry.required_text("name"))
+        former, since = entry.optional_text("renamed_from"), entry.optional_text("retired")
         if former is None and since is None:
-            raise entry.error(
+            raise entry.setting_error(
                 "it neither renames nor retires the job", "add `renamed_from: …` or `retired: 2026-11-30`"
             )
         if former is not None:
@@ -150,10 +150,12 @@ def read_job_rules(text: str, file: str) -> JobFile:
     return JobFile(rules, tuple(renamed), tuple(retired))
 
 
-def _retired_us(entry: Entry, text: str) -> int:
+def _retired_us(entry: RuleEntry, text: str) -> int:
     time_us = parse_time(f"{text}T00:00:00" if _DAY.fullmatch(text) else text)[0]
     if time_us is None:
-        raise entry.error(f"retired is not a time: {text!r}", "write `retired: 2026-11-30` or `2026-11-30T06:00:00Z`")
+        raise entry.setting_error(
+            f"retired is not a time: {text!r}", "write `retired: 2026-11-30` or `2026-11-30T06:00:00Z`"
+        )
     return time_us
 
 
@@ -191,7 +193,7 @@ class JobRules:
         if folded:
             return self._apply_rules(job, folded)[0]
         found = self._cache.get(job)
-        return found if found is not None else self._cache.keep(job, self._apply_rules(job, ())[0], 0)
+        return found if found is not None else self._cache.put(job, self._apply_rules(job, ())[0], 0)
 
     def folded(self, outputs: Iterable[Name]) -> Sequence[tuple[Name, Name]]:
         """Return (name as sent, canonical name) of the outputs whose names differ from their canonical names."""

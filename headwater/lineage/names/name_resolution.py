@@ -311,7 +311,7 @@ class NameResolver:
 def symlink_bindings(use: DatasetUse) -> Iterable[tuple[Name, Name]]:
     """Yield (name, location) for each symlink of a dataset; a symlink of type LOCATION is the location (rule 2.3)."""
     for link in use.symlinks:
-        yield (use.name, link.name) if link.location else (link.name, use.name)
+        yield (use.name, link.name) if link.is_location else (link.name, use.name)
 
 
 def event_bindings(fact: RunFacts) -> Iterator[tuple[Name, TimedLocation]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.operations import OPERATIONS, PATHS, with_database, without_port
 from headwater.lineage.names.patterns import Pattern, Template, first_fit, read_pattern, read_template
-from headwater.lineage.rules.rule_text import Entry, read_entries
+from headwater.lineage.rules.rule_text import RuleEntry, read_entries
 
 STAGES = ("rewrite", "uri", "system", "case", "path", "fold", "place")
 PLACES = ("onelake", "warehouse", "link")
@@ -134,50 +134,53 @@ def read_name_rules(text: str, file: str) -> NameFile:
     sections = {"rules": _KEYS, "aliases": _ALIAS_KEYS, "complete_lists": ("producer",)}
     entries = read_entries(text, file, sections)
     rules = tuple(read_rule(entry) for entry in entries["rules"])
-    aliases = ((one.text("alias"), Name(one.text("namespace"), one.text("name"))) for one in entries["aliases"])
+    aliases = (
+        (one.required_text("alias"), Name(one.required_text("namespace"), one.required_text("name")))
+        for one in entries["aliases"]
+    )
     return NameFile(rules, tuple(aliases), tuple(map(_producer, entries["complete_lists"])))
 
 
-def _producer(entry: Entry) -> str:
-    producer = entry.text("producer")
+def _producer(entry: RuleEntry) -> str:
+    producer = entry.required_text("producer")
     if set("*?/.:") >= {*producer}:
-        raise entry.error(
+        raise entry.setting_error(
             "the pattern matches every producer", "write the producer or a part of its URI, as in `https://acme/*`"
         )
     return producer
 
 
-def read_rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:
+def read_rule(entry: RuleEntry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:
     """Read one rule; raises WrongSetting. operations: those that the rule may use."""
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
-    name = _pattern(entry, text) if (text := entry.optional("name")) is not None else None
+    name = _pattern(entry, text) if (text := entry.optional_text("name")) is not None else None
     producer, job_namespace = (
-        _pattern(entry, text) if (text := entry.optional(key)) is not None else None
+        _pattern(entry, text) if (text := entry.optional_text(key)) is not None else None
         for key in ("producer", "job_namespace")
     )
     placeholders = set.intersection(*(one.placeholders for one in namespaces)) if namespaces else set()
     named = name.placeholders if name else set()
     if placeholders & named:
-        raise entry.error(
+        raise entry.setting_error(
             f"namespace and name share the placeholder {min(placeholders & named)!r}", "rename one of them"
         )
     for condition in filter(None, (producer, job_namespace)):
         if shared := (placeholders | named) & condition.placeholders:
-            raise entry.error(f"two patterns share the placeholder {min(shared)!r}", "rename one of them")
+            raise entry.setting_error(f"two patterns share the placeholder {min(shared)!r}", "rename one of them")
         placeholders = placeholders | condition.placeholders
     rule = NameRule(
-        id=entry.text("id"),
-        why=entry.optional("why") or "",
-        stage=entry.optional("stage") or STAGES[0],
+        id=entry.required_text("id"),
+        why=entry.optional_text("why") or "",
+        stage=entry.optional_text("stage") or STAGES[0],
         namespaces=namespaces,
         name=name,
         files=tuple(_pattern(entry, text) for text in entry.texts("file")),
         to_namespace=_template(entry, "to_namespace", placeholders | named),
         to_name=_template(entry, "to_name", placeholders | named),
         levels=entry.integer("levels"),
-        path=entry.optional("path") or PATHS[0],
+        path=entry.optional_text("path") or PATHS[0],
         default_port=entry.integer("default_port"),
-        do=entry.optional("do"),
+        do=entry.optional_text("do"),
         keep=entry.flag("keep") or False,
         producer=producer,
         job_namespace=job_namespace,
@@ -186,37 +189,37 @@ def read_rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)
     return rule
 
 
-def _check_rule(entry: Entry, rule: NameRule, known: tuple[str, ...]) -> None:
+def _check_rule(entry: RuleEntry, rule: NameRule, known: tuple[str, ...]) -> None:
     if rule.stage not in STAGES:
-        raise entry.error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
-    if rule.asks_event and (rule.do in PLACES or entry.optional("stage") is not None):
-        raise entry.error(
+        raise entry.setting_error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
+    if rule.asks_event and (rule.do in PLACES or entry.optional_text("stage") is not None):
+        raise entry.setting_error(
             "a rule with conditions on the event can use neither `stage` nor the metadata table",
             f"remove `stage`, and remove `do` if it is one of {', '.join(PLACES)}",
         )
     if rule.do is not None and rule.do not in known:
-        raise entry.error(f"unknown operation {rule.do!r}", f"operations: {', '.join(known)}")
-    if rule.path not in PATHS or (entry.optional("path") is not None and rule.levels is None):
-        raise entry.error(
+        raise entry.setting_error(f"unknown operation {rule.do!r}", f"operations: {', '.join(known)}")
+    if rule.path not in PATHS or (entry.optional_text("path") is not None and rule.levels is None):
+        raise entry.setting_error(
             f"`path: {rule.path}` is invalid or used without `levels`", f"add `levels`, and use {' or '.join(PATHS)}"
         )
     changes = (rule.to_namespace, rule.to_name, rule.levels, rule.default_port, rule.do)
     if rule.keep != (not rule.files and all(change is None for change in changes)):
-        raise entry.error(
+        raise entry.setting_error(
             "a rule must either change the name or keep it", "add to_namespace, to_name, file …, or `keep: true`"
         )
 
 
-def _pattern(entry: Entry, text: str) -> Pattern:
+def _pattern(entry: RuleEntry, text: str) -> Pattern:
     try:
         return read_pattern(text)
     except ValueError as error:
-        raise entry.error(str(error), "see docs/reference/names.md") from error
+        raise entry.setting_error(str(error), "see docs/reference/names.md") from error
 
 
-def _template(entry: Entry, key: str, known: set[str]) -> Template | None:
-    text = entry.optional(key)
+def _template(entry: RuleEntry, key: str, known: set[str]) -> Template | None:
+    text = entry.optional_text(key)
     try:
         return None if text is None else read_template(text, known)
     except ValueError as error:
-        raise entry.error(str(error), "see docs/reference/names.md") from error
+        raise entry.setting_error(str(error), "see docs/reference/names.md") from error

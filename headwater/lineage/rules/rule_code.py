@@ -11,10 +11,10 @@ from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-ROOTS = ("headwater.index.writing.indexer", "headwater.spark.refresh")
+ROOT_MODULES = ("headwater.index.writing.indexer", "headwater.spark.refresh")
 """The modules that derive rows from events. Questions only read the rows, so they may change without a rebuild."""
 
-_ELSEWHERE = (
+_EXCLUDED = (
     "common.errors",
     "common.failpoints",
     "common.garbage_collection",
@@ -23,38 +23,38 @@ _ELSEWHERE = (
     "spark.delta.layer_maintenance",
     "common.storage_faults",
 )
-NO_RULES = tuple(f"headwater.{name}" for name in _ELSEWHERE)
+EXCLUDED_MODULES = tuple(f"headwater.{name}" for name in _EXCLUDED)
 """Modules that affect messages and storage, but not the content of rows."""
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+headwater\.([\w.]+)", re.MULTILINE)
 
 
 @cache
-def code_hash() -> str:
+def rule_code_hash() -> str:
     """Return the hash. The first call takes about 20 ms."""
     digest = sha256()
-    for module, source in sorted(rule_code().items()):
+    for module, source in sorted(rule_sources().items()):
         digest.update(b"%s %d\n%s" % (module.encode(), len(source), source))
     return digest.hexdigest()[:32]
 
 
-def rule_code() -> dict[str, bytes]:
+def rule_sources() -> dict[str, bytes]:
     """Return the source of each module that decides rows, by module name, with line feeds as line ends."""
     found: dict[str, bytes] = {}
-    waiting = list(ROOTS)
+    waiting = list(ROOT_MODULES)
     while waiting:
         module = waiting.pop()
-        if module not in found and not module.startswith(NO_RULES):
-            found[module] = _file(module).read_bytes().replace(b"\r\n", b"\n")
-            waiting += _imports(found[module])
+        if module not in found and not module.startswith(EXCLUDED_MODULES):
+            found[module] = _source_file(module).read_bytes().replace(b"\r\n", b"\n")
+            waiting += _imported_modules(found[module])
     return found
 
 
-def _imports(source: bytes) -> Iterator[str]:
+def _imported_modules(source: bytes) -> Iterator[str]:
     return (f"headwater.{name.decode()}" for name in _IMPORT.findall(source))
 
 
-def _file(module: str) -> Traversable:
+def _source_file(module: str) -> Traversable:
     *folders, name = module.split(".")[1:]
     at = files("headwater").joinpath(*folders)
     file = at.joinpath(f"{name}.py")

@@ -8,36 +8,36 @@ import yaml
 from headwater.common.errors import WrongSetting
 
 VERSION = 1
-_DIGITS = 20
+_MAX_DIGITS = 20
 _NULL = "tag:yaml.org,2002:null"
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _INTEGER = "tag:yaml.org,2002:int"
 
 
 @dataclass(frozen=True)
-class Entry:
+class RuleEntry:
     """One mapping in a rule file, with its position."""
 
     file: str
     line: int
     rule: str
-    values: Mapping[str, yaml.Node]
+    nodes: Mapping[str, yaml.Node]
 
-    def text(self, key: str) -> str:
+    def required_text(self, key: str) -> str:
         """Return a required text; raises WrongSetting if it is missing."""
-        found = self.optional(key)
+        found = self.optional_text(key)
         if found is None:
-            raise self.error(f"{key} is missing", f"add `{key}: …`")
+            raise self.setting_error(f"{key} is missing", f"add `{key}: …`")
         return found
 
-    def optional(self, key: str) -> str | None:
+    def optional_text(self, key: str) -> str | None:
         """Return a text, None if the key is absent; numbers and booleans are returned as written."""
-        node = self.values.get(key)
+        node = self.nodes.get(key)
         return None if node is None else self._scalar(key, node)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return the texts of a list, or a single text as a tuple; empty if the key is absent."""
-        node = self.values.get(key)
+        node = self.nodes.get(key)
         if node is None:
             return ()
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
@@ -45,93 +45,97 @@ class Entry:
 
     def flag(self, key: str) -> bool | None:
         """Return a boolean, None if the key is absent."""
-        node = self.values.get(key)
+        node = self.nodes.get(key)
         if node is not None and node.tag != _BOOLEAN:
-            raise self.error(f"{key} is neither true nor false", f"write `{key}: true` or `{key}: false`", node)
+            raise self.setting_error(f"{key} is neither true nor false", f"write `{key}: true` or `{key}: false`", node)
         return None if node is None else str(node.value).lower() in ("true", "yes", "on")
 
     def integer(self, key: str) -> int | None:
         """Return a whole number, None if the key is absent."""
-        node = self.values.get(key)
+        node = self.nodes.get(key)
         if node is not None and (node.tag != _INTEGER or not _is_short_number(node.value)):
-            raise self.error(f"{key} is no whole number", f"write it like `{key}: 3`", node)
+            raise self.setting_error(f"{key} is no whole number", f"write it like `{key}: 3`", node)
         return None if node is None else int(node.value)
 
-    def part(self, key: str, allowed: tuple[str, ...] | None) -> "Entry | None":
+    def nested_entry(self, key: str, allowed: tuple[str, ...] | None) -> "RuleEntry | None":
         """Return a nested mapping, None if the key is absent; allowed: its allowed keys, None for any."""
-        node = self.values.get(key)
-        return None if node is None else _entry(node, self.file, f"{self.rule}, {key}".removeprefix(", "), allowed)
+        node = self.nodes.get(key)
+        return None if node is None else _read_entry(node, self.file, f"{self.rule}, {key}".removeprefix(", "), allowed)
 
-    def error(self, what: str, fits: str, at: yaml.Node | yaml.Mark | None = None) -> WrongSetting:
+    def setting_error(self, problem: str, correction: str, at: yaml.Node | yaml.Mark | None = None) -> WrongSetting:
         """Return an error that names file, line and rule, what is wrong and how to correct it.
 
         at: the position of the error inside the entry; None for the start of the entry.
         """
         mark = at.start_mark if isinstance(at, yaml.Node) else at
-        return _wrong(self.file, mark.line + 1 if mark else self.line, self.rule, what, fits)
+        return _setting_error(self.file, mark.line + 1 if mark else self.line, self.rule, problem, correction)
 
     def _scalar(self, key: str, node: yaml.Node) -> str:
         if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL or node.value == "":
-            raise self.error(f"{key} is not a text", f"write `{key}: some text`", node)
+            raise self.setting_error(f"{key} is not a text", f"write `{key}: some text`", node)
         return str(node.value)
 
 
 def _is_short_number(text: object) -> bool:
     """Tell whether a text is a whole number of fewer than 20 digits, so that parsing it is fast."""
-    return isinstance(text, str) and text.isdecimal() and len(text) < _DIGITS
+    return isinstance(text, str) and text.isdecimal() and len(text) < _MAX_DIGITS
 
 
-def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) -> dict[str, list[Entry]]:
+def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) -> dict[str, list[RuleEntry]]:
     """Read a rule file: `version: 1` and a list of entries for each section.
 
     sections: the allowed keys of the entries, by section. Raises WrongSetting, which names file, line and rule, and how
     to correct the error.
     """
-    whole = read_whole(text, file, tuple(sections))
-    return {section: _list(whole, section, allowed) if whole else [] for section, allowed in sections.items()}
+    whole = read_document(text, file, tuple(sections))
+    return {
+        section: _section_entries(whole, section, allowed) if whole else [] for section, allowed in sections.items()
+    }
 
 
-def read_whole(text: str, file: str, sections: tuple[str, ...]) -> Entry | None:
+def read_document(text: str, file: str, sections: tuple[str, ...]) -> RuleEntry | None:
     """Read a file with `version: 1` and these sections; None if it is empty. Raises like `read_entries`."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise _wrong(file, mark.line + 1 if mark else 1, None, f"no YAML: {error.problem}", "correct it") from error
+        raise _setting_error(
+            file, mark.line + 1 if mark else 1, None, f"no YAML: {error.problem}", "correct it"
+        ) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise _wrong(file, 1, None, f"no YAML: {str(error).splitlines()[0]}", "correct it") from error
+        raise _setting_error(file, 1, None, f"no YAML: {str(error).splitlines()[0]}", "correct it") from error
     if root is None:
         return None
-    whole = _entry(root, file, "", ("version", *sections))
+    whole = _read_entry(root, file, "", ("version", *sections))
     if whole.integer("version") != VERSION:
-        raise whole.error("the version of the file is missing or unknown", f"begin with `version: {VERSION}`")
+        raise whole.setting_error("the version of the file is missing or unknown", f"begin with `version: {VERSION}`")
     return whole
 
 
-def _list(whole: Entry, section: str, allowed: tuple[str, ...]) -> list[Entry]:
-    node = whole.values.get(section)
+def _section_entries(whole: RuleEntry, section: str, allowed: tuple[str, ...]) -> list[RuleEntry]:
+    node = whole.nodes.get(section)
     if node is None:
         return []
     if not isinstance(node, yaml.SequenceNode):
-        raise whole.error(f"{section} is not a list", "begin every rule with `- `", node)
+        raise whole.setting_error(f"{section} is not a list", "begin every rule with `- `", node)
     word = "alias" if section == "aliases" else "rule"
-    return [_entry(item, whole.file, f"{word} {number}", allowed) for number, item in enumerate(node.value, 1)]
+    return [_read_entry(item, whole.file, f"{word} {number}", allowed) for number, item in enumerate(node.value, 1)]
 
 
-def _entry(node: yaml.Node, file: str, rule: str, allowed: tuple[str, ...] | None) -> Entry:
+def _read_entry(node: yaml.Node, file: str, rule: str, allowed: tuple[str, ...] | None) -> RuleEntry:
     line = node.start_mark.line + 1
     known = f"known keys: {', '.join(allowed)}" if allowed else "write `name: value`"
     if not isinstance(node, yaml.MappingNode):
-        raise _wrong(file, line, rule, "no mapping of keys to values", known)
+        raise _setting_error(file, line, rule, "no mapping of keys to values", known)
     values: dict[str, yaml.Node] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode) or (allowed is not None and key.value not in allowed):
-            raise _wrong(file, key.start_mark.line + 1, rule, f"unknown key {str(key.value)[:60]!r}", known)
+            raise _setting_error(file, key.start_mark.line + 1, rule, f"unknown key {str(key.value)[:60]!r}", known)
         if key.value in values:
-            raise _wrong(file, key.start_mark.line + 1, rule, f"{key.value} is given twice", "keep one of them")
+            raise _setting_error(file, key.start_mark.line + 1, rule, f"{key.value} is given twice", "keep one of them")
         values[key.value] = value
-    return Entry(file, line, rule, values)
+    return RuleEntry(file, line, rule, values)
 
 
-def _wrong(file: str, line: int, rule: str | None, what: str, fits: str) -> WrongSetting:
-    return WrongSetting(f"{file}, line {line}{', ' + rule if rule else ''}: {what}; {fits}.")
+def _setting_error(file: str, line: int, rule: str | None, problem: str, correction: str) -> WrongSetting:
+    return WrongSetting(f"{file}, line {line}{', ' + rule if rule else ''}: {problem}; {correction}.")

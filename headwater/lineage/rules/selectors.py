@@ -28,53 +28,53 @@ class Selector(NamedTuple):
     dataset: str | None = None
     column: str | None = None
 
-    def exact(self) -> Name | None:
+    def exact_name(self) -> Name | None:
         """Return the dataset as the user wrote it, None if namespace or dataset is a glob or left out."""
         if self.namespace is None or self.dataset is None or re.search(r"[*?\[]", self.namespace + self.dataset):
             return None
         return Name(self.namespace, self.dataset)
 
-    def fits_column(self, column: str) -> bool:
+    def is_column_match(self, column: str) -> bool:
         """Tell whether a column fits; case makes no difference."""
-        return self.column is None or fits(self.column.casefold(), column.casefold())
+        return self.column is None or is_match(self.column.casefold(), column.casefold())
 
 
-class Selected(Generic[T]):
+class RuleIndex(Generic[T]):
     """Finds the rules for a dataset. Exact names in rules may be written in any form with the same canonical form."""
 
     def __init__(self, rules: Iterable[tuple[Selector, T]], canonical: Callable[[str, str], Name]) -> None:
         """rules: in order; canonical: returns the canonical form of a name."""
         self._exact: defaultdict[Name, list[tuple[int, T]]] = defaultdict(list)
         self._globs: list[tuple[int, Selector, T]] = []
-        self._memo: BoundedCache[tuple[str, str], tuple[T, ...]] = BoundedCache()
+        self._cache: BoundedCache[tuple[str, str], tuple[T, ...]] = BoundedCache()
         for number, (selector, rule) in enumerate(rules):
-            exact = selector.exact()
+            exact = selector.exact_name()
             if exact is None:
                 self._globs.append((number, selector, rule))
             else:
                 self._exact[canonical(*exact.parts)].append((number, rule))
 
-    def of(self, namespace: str, name: str) -> tuple[T, ...]:
+    def rules_for(self, namespace: str, name: str) -> tuple[T, ...]:
         """Return the rules for a dataset, by its canonical name, in order."""
-        found = self._memo.get((namespace, name))
+        found = self._cache.get((namespace, name))
         if found is None:
-            rules = self._look_up(namespace, name)
-            found = self._memo.keep((namespace, name), rules, len(rules))
+            rules = self._find_rules(namespace, name)
+            found = self._cache.put((namespace, name), rules, len(rules))
         return found
 
-    def _look_up(self, namespace: str, name: str) -> tuple[T, ...]:
+    def _find_rules(self, namespace: str, name: str) -> tuple[T, ...]:
         numbered = list(self._exact.get(Name(namespace, name), ()))
         for number, selector, rule in self._globs:
-            if fits(selector.namespace, namespace) and fits(selector.dataset, name):
+            if is_match(selector.namespace, namespace) and is_match(selector.dataset, name):
                 numbered.append((number, rule))
         return tuple(rule for _, rule in sorted(numbered, key=lambda one: one[0]))
 
 
-def fits(glob: str | None, text: str) -> bool:
+def is_match(glob: str | None, text: str) -> bool:
     """Tell whether a text fits a glob; None fits everything."""
-    return glob is None or _compiled(glob)(text) is not None
+    return glob is None or _compile_glob(glob)(text) is not None
 
 
 @lru_cache(maxsize=4096)
-def _compiled(glob: str) -> Callable[[str], re.Match[str] | None]:
+def _compile_glob(glob: str) -> Callable[[str], re.Match[str] | None]:
     return re.compile(translate(glob)).match

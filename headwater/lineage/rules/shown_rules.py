@@ -6,11 +6,11 @@ from importlib.resources import files
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from headwater.lineage.rules.rule_text import Entry, read_entries
-from headwater.lineage.rules.selectors import fits
+from headwater.lineage.rules.rule_text import RuleEntry, read_entries
+from headwater.lineage.rules.selectors import is_match
 
-_LONGEST = 2_000
-_SYSTEM, _LINKS = ("namespace", "dataset", "system"), ("host", "link")
+_MAX_ADDRESS_LENGTH = 2_000
+_SYSTEM_KEYS, _LINK_KEYS = ("namespace", "dataset", "system"), ("host", "link")
 
 
 class SystemRule(NamedTuple):
@@ -18,45 +18,52 @@ class SystemRule(NamedTuple):
 
     namespace: str | None
     dataset: str
-    system: bool
+    is_system: bool
 
 
 class LinkRule(NamedTuple):
     """Whether https addresses of a host become links; `host` is a glob in lower case."""
 
     host: str
-    link: bool
+    is_link: bool
 
 
-class _Shipped(NamedTuple):
+class _ShippedRules(NamedTuple):
     system: tuple[SystemRule, ...]
     links: tuple[LinkRule, ...]
 
 
 def read_system(text: str, file: str) -> tuple[SystemRule, ...]:
     """Read `system.yaml`."""
-    return tuple(map(_system, read_entries(text, file, {"system": _SYSTEM})["system"]))
+    return tuple(map(_system_rule, read_entries(text, file, {"system": _SYSTEM_KEYS})["system"]))
 
 
 def read_links(text: str, file: str) -> tuple[LinkRule, ...]:
     """Read `links.yaml`."""
-    return tuple(map(_link, read_entries(text, file, {"links": _LINKS})["links"]))
+    return tuple(map(_link_rule, read_entries(text, file, {"links": _LINK_KEYS})["links"]))
 
 
 def is_system(rules: Iterable[SystemRule], namespace: str, name: str) -> bool:
     """Tell whether a dataset is a system table. The first rule that fits decides, users' rules before shipped ones."""
     space, text = namespace.casefold(), name.casefold()
-    every = (*rules, *_shipped().system)
-    return next((rule.system for rule in every if fits(rule.namespace, space) and fits(rule.dataset, text)), False)
+    every = (*rules, *_shipped_rules().system)
+    return next(
+        (rule.is_system for rule in every if is_match(rule.namespace, space) and is_match(rule.dataset, text)), False
+    )
 
 
-def link_to(rules: Iterable[LinkRule], address: str) -> str | None:
+def allowed_link(rules: Iterable[LinkRule], address: str) -> str | None:
     """Return an address if it may become a link; None if pages must show it as text.
 
     A link needs https and a host that a rule allows. It must not contain a user, invisible characters, or a backslash,
     which browsers treat as a slash.
     """
-    if len(address) > _LONGEST or not address.isascii() or not address.isprintable() or set(address) & set(' \\"<>'):
+    if (
+        len(address) > _MAX_ADDRESS_LENGTH
+        or not address.isascii()
+        or not address.isprintable()
+        or set(address) & set(' \\"<>')
+    ):
         return None
     try:
         parts = urlsplit(address)
@@ -65,22 +72,24 @@ def link_to(rules: Iterable[LinkRule], address: str) -> str | None:
         return None
     if parts.scheme != "https" or not host or "@" in parts.netloc:
         return None
-    every = (*rules, *_shipped().links)
-    return address if next((rule.link for rule in every if fits(rule.host, host)), False) else None
+    every = (*rules, *_shipped_rules().links)
+    return address if next((rule.is_link for rule in every if is_match(rule.host, host)), False) else None
 
 
 @cache
-def _shipped() -> _Shipped:
+def _shipped_rules() -> _ShippedRules:
     text = files("headwater.lineage.rules").joinpath("shown_rules.yaml").read_text("utf-8")
-    found = read_entries(text, "shipped shown_rules.yaml", {"system": _SYSTEM, "links": _LINKS})
-    return _Shipped(tuple(map(_system, found["system"])), tuple(map(_link, found["links"])))
+    found = read_entries(text, "shipped shown_rules.yaml", {"system": _SYSTEM_KEYS, "links": _LINK_KEYS})
+    return _ShippedRules(tuple(map(_system_rule, found["system"])), tuple(map(_link_rule, found["links"])))
 
 
-def _system(entry: Entry) -> SystemRule:
-    namespace = entry.optional("namespace")
-    said = entry.flag("system")
-    return SystemRule(namespace and namespace.casefold(), entry.text("dataset").casefold(), said is not False)
+def _system_rule(entry: RuleEntry) -> SystemRule:
+    namespace = entry.optional_text("namespace")
+    is_system = entry.flag("system")
+    return SystemRule(
+        namespace and namespace.casefold(), entry.required_text("dataset").casefold(), is_system is not False
+    )
 
 
-def _link(entry: Entry) -> LinkRule:
-    return LinkRule(entry.text("host").casefold(), entry.flag("link") is not False)
+def _link_rule(entry: RuleEntry) -> LinkRule:
+    return LinkRule(entry.required_text("host").casefold(), entry.flag("link") is not False)

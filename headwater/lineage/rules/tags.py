@@ -37,7 +37,7 @@ def newest_tags(facets: Iterable[TagsFacet], naming: NameResolver) -> dict[Name,
     """
     newest: dict[tuple[Name, str], TagsFacet] = {}
     for facet in facets:
-        for dataset in tagged(facet.name, facet.order[1], naming):
+        for dataset in datasets_with_tags(facet.name, facet.order[1], naming):
             known = newest.get((dataset, facet.producer))
             if known is None or (known.order, known.place) < (facet.order, facet.place):
                 newest[dataset, facet.producer] = facet
@@ -47,13 +47,13 @@ def newest_tags(facets: Iterable[TagsFacet], naming: NameResolver) -> dict[Name,
     return found
 
 
-def tagged(name: Name, time_us: int, naming: NameResolver) -> set[Name]:
+def datasets_with_tags(name: Name, time_us: int, naming: NameResolver) -> set[Name]:
     """Return the datasets that a tags facet under a name applies to, without generations."""
     bound = naming.bound(name, time_us)
-    meant = (naming.resolve(name, time_us), *naming.generations.meanings(bound))
-    return {bound, *(each.plain for each in meant)}
+    resolved = (naming.resolve(name, time_us), *naming.generations.meanings(bound))
+    return {bound, *(each.plain for each in resolved)}
 
 
-def has_tag(key: str, value: str, asked: str) -> bool:
+def has_tag(key: str, value: str, requested_key: str) -> bool:
     """Tell whether a tag has the requested key and a value other than `false`; case makes no difference."""
-    return key.casefold() == asked.casefold() and value.casefold() != "false"
+    return key.casefold() == requested_key.casefold() and value.casefold() != "false"

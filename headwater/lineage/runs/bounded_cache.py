@@ -8,7 +8,7 @@ from typing import TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-MOST = 500_000
+MAX_EDGES = 500_000
 """The maximum number of edges in one cache, about 50 MB."""
 
 
@@ -19,11 +19,11 @@ class BoundedCache(dict[K, V]):
         super().__init__()
         self._weight = 0
 
-    def keep(self, key: K, value: V, edges: int) -> V:
+    def put(self, key: K, value: V, edge_count: int) -> V:
         """Store a value with this number of edges, and return it."""
-        if self._weight > MOST:
+        if self._weight > MAX_EDGES:
             self.clear()
-        self._weight += edges + 10
+        self._weight += edge_count + 10
         self[key] = value
         return value
 

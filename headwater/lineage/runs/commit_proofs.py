@@ -6,28 +6,28 @@ from typing import Any, NamedTuple
 from headwater.events.decode import decode
 from headwater.events.finding_facet import COMMITS, NAMESPACE, PREFIX
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.jobs import run_id_of
 
-_PROVES, _MARK = "proves", "\0"
+_PROOF_PREFIX, _SEPARATOR = "proves", "\0"
 """The prefix of a write sign (`EventContent.write_signs`) that reports a proof, and the separator of its parts.
 
 The other parts are what it proves, the run id, and the namespace and name of the dataset.
 """
 
-WHOLE = "whole"
-PARTS = ("append", "nothing", "part")
+WHOLE_PROOF = "whole"
+PARTIAL_PROOFS = ("append", "nothing", "part")
 """Proofs that a write is not a whole rewrite. The rules treat them alike."""
 
 
 class CommitProof(NamedTuple):
     """A proof about one write of a dataset by a run.
 
-    run_id: in lower case; dataset: a name that the events of the run use; is_whole: the write is a whole rewrite.
+    run_id: in lower case. dataset: a name that the events of the run use.
     """
 
     run_id: str
     dataset: Name
-    is_whole: bool
+    is_whole_rewrite: bool
 
 
 class CommitProofs:
@@ -44,22 +44,22 @@ class CommitProofs:
         return bool(self._by_run)
 
     @property
-    def whole_runs(self) -> frozenset[str]:
+    def rewriting_run_ids(self) -> frozenset[str]:
         """The ids of runs with a proof that they rewrote a dataset."""
         return frozenset(run_id for run_id, known in self._by_run.items() if any(known.values()))
 
-    def is_whole(self, run_key: str, names: Collection[Name]) -> bool | None:
+    def is_whole_rewrite(self, run_key: str, names: Collection[Name]) -> bool | None:
         """Tell whether a run rewrote the dataset with these names as a whole; None without a proof."""
         known = self._by_run.get(run_id_of(run_key).lower(), {}) if self._by_run else {}
-        told = [is_whole for name, is_whole in known.items() if name in names]
-        return all(told) if told else None
+        proofs = [is_whole for name, is_whole in known.items() if name in names]
+        return all(proofs) if proofs else None
 
 
 NO_PROOFS = CommitProofs()
 
 
-def proof_signs(
-    run_facets: str | None, namespace: str | None, job: str | None, canonical: Callable[[str, str], Name]
+def read_proof_signs(
+    run_facets: str | None, namespace: str | None, job: str | None, canonical_name: Callable[[str, str], Name]
 ) -> tuple[str, ...]:
     """Return the proofs that a run reports, as write signs; run_facets: the text of its facets.
 
@@ -74,23 +74,23 @@ def proof_signs(
     is_trusted = namespace == NAMESPACE and (job or "").startswith(PREFIX)
     found = set()
     for each in every if isinstance(every, list) else ():
-        told = _told(each)
-        if told and (told[0] in PARTS or (told[0] == WHOLE and is_trusted)):
-            proves, run_id, sent = told
-            found.add(_MARK.join((_PROVES, proves, run_id.lower(), *canonical(*sent).parts)))
+        proof = _read_proof(each)
+        if proof and (proof[0] in PARTIAL_PROOFS or (proof[0] == WHOLE_PROOF and is_trusted)):
+            proves, run_id, sent = proof
+            found.add(_SEPARATOR.join((_PROOF_PREFIX, proves, run_id.lower(), *canonical_name(*sent).parts)))
     return tuple(sorted(found))
 
 
-def proofs_in(write_signs: Iterable[str]) -> Iterator[CommitProof]:
+def parse_proof_signs(write_signs: Iterable[str]) -> Iterator[CommitProof]:
     """Yield the proofs in the write signs of a run."""
     for sign in write_signs:
-        if sign.startswith(_PROVES + _MARK):
-            _, proves, run_id, namespace, name = sign.split(_MARK, 4)
-            yield CommitProof(run_id, Name(namespace, name), proves == WHOLE)
+        if sign.startswith(_PROOF_PREFIX + _SEPARATOR):
+            _, proves, run_id, namespace, name = sign.split(_SEPARATOR, 4)
+            yield CommitProof(run_id, Name(namespace, name), proves == WHOLE_PROOF)
 
 
-def _told(proof: Any) -> tuple[str, str, tuple[str, str]] | None:
+def _read_proof(proof: Any) -> tuple[str, str, tuple[str, str]] | None:
     names = ("proves", "run", "namespace", "name")
     cells = [proof.get(name) for name in names] if isinstance(proof, dict) else []
-    texts = [cell for cell in cells if isinstance(cell, str) and _MARK not in cell]
+    texts = [cell for cell in cells if isinstance(cell, str) and _SEPARATOR not in cell]
     return (texts[0], texts[1], (texts[2], texts[3])) if len(texts) == len(names) else None

@@ -1,39 +1,85 @@
 """Derive lineage from facts, a batch at a time. A batch causes work only for the runs that it changes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from headwater.lineage.edges.current_candidates import JobOutput
-from headwater.lineage.edges.facet_contents import Contents
-from headwater.lineage.edges.run_edges import EdgeRules
-from headwater.lineage.edges.schema_history import Schemas, SeenSchema, SeenSchemas, seen_schemas
+from headwater.lineage.edges.candidates import JobOutput
+from headwater.lineage.edges.facet_contents import FacetContents
+from headwater.lineage.edges.output_lineage import EdgeRules
+from headwater.lineage.edges.schema_history import SchemaHistory, SchemaMention, SchemaMentionStore, schema_mentions
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.generations import Change, Span
-from headwater.lineage.names.name_resolution import NameResolver, event_bindings
-from headwater.lineage.runs.changed_runs import affected_runs
-from headwater.lineage.runs.long_runs import FewFacts
+from headwater.lineage.names.generations import Change, Span, joined
+from headwater.lineage.names.name_resolution import NameResolver, TimedLocation, event_bindings
 from headwater.lineage.runs.merged_run import sent_changes, sent_writes
-from headwater.lineage.runs.recurring_runs import ShapeMemo
-from headwater.lineage.runs.run_derivation import Derived, RunDerivation
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_derivation import DerivedRun, RunCache, RunDerivation
+from headwater.lineage.runs.run_facts import DecidingFacts, RunFacts
 
-Runs = Mapping[str, Sequence[RunFacts]]
+RunSet = TypeVar("RunSet")
+
+
+class ChangedBatch(Protocol[RunSet]):
+    """The new events of a batch, and access to the stored runs.
+
+    Each store chooses its own type for a set of runs.
+    """
+
+    def name_changes(self, runs: RunSet) -> Iterable[tuple[str, Sequence[Change]]]:
+        """Yield (run key, what the run drops and renames, oldest first).
+
+        The result contains all of these runs that drop or rename now, or did so before the batch.
+        """
+
+    def name_writes(self, runs: RunSet) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
+        """Yield (run key, times of its writes with the names).
+
+        The result contains all of these runs that write a dataset with a drop or rename, or were known to do so before.
+        """
+
+    def add_runs_using(self, runs: RunSet, changed_names: Iterable[Span]) -> RunSet:
+        """Return runs, extended by those that use one of these names, as sent, at a time in its span."""
+
+    def add_runs_with_changed_columns(self, runs: RunSet, changed_names: Set[Span]) -> RunSet:
+        """Learn the schemas of the batch, and return runs, extended by those whose columns they may change.
+
+        changed_names: the names that mean other datasets since the batch.
+        """
+
+
+def affected_runs(
+    batch: ChangedBatch[RunSet], naming: NameResolver, runs: RunSet, links: Iterable[tuple[Name, TimedLocation]]
+) -> RunSet:
+    """Update the meaning of names by a batch, and return every run that the batch may change.
+
+    runs: those with events in the batch; links: (name, its location from a time on) for each symlink in the batch.
+    Drops and renames depend on symlinks, and writes depend on both. So the function learns them in this order, once
+    each.
+    """
+    linked = set(map(Span, naming.bind(links)))
+    runs = batch.add_runs_using(runs, linked)
+    changed = joined(span for run_key, sent in batch.name_changes(runs) for span in naming.set_changes(run_key, sent))
+    runs = batch.add_runs_using(runs, changed)
+    written = joined(span for run_key, sent in batch.name_writes(runs) for span in naming.set_writes(run_key, sent))
+    runs = batch.add_runs_using(runs, written)
+    return batch.add_runs_with_changed_columns(runs, joined(linked | changed | written))
+
+
+FactsByRun = Mapping[str, Sequence[RunFacts]]
 """All stored facts of some runs, by run key."""
 
 
-class Store(SeenSchemas, Protocol):
+class DerivationStore(SchemaMentionStore, Protocol):
     """Storage of facts and of the lineage derived from them, in memory or in a file."""
 
-    def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+    def add_facts(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Store facts, and return those that are new."""
 
-    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+    def all_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
 
     def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the facts of these runs that are needed to derive them: `FewFacts` for a run of many events."""
+        """Return the facts of these runs that are needed to derive them: `DecidingFacts` for a run of many events."""
 
-    def users(self, spans: Iterable[Span]) -> Iterable[str]:
+    def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
         """Return the keys of the runs that use one of these names, as sent, for a dataset or in a lineage facet.
 
         A run counts if the time from its first to its last event overlaps the span of the name. Declarations always
@@ -43,16 +89,16 @@ class Store(SeenSchemas, Protocol):
     def is_schema_source(self, dataset: Name) -> bool:
         """Tell whether a run took columns of this dataset from schemas of other runs."""
 
-    def new_parts(self) -> Set[Name]:
+    def names_with_new_parts(self) -> Set[Name]:
         """Return the names of datasets whose parts were mentioned for the first time in the last `add`."""
 
-    def dated_anew(self) -> Iterable[str]:
+    def runs_with_changed_period(self) -> Iterable[str]:
         """Return the runs of earlier batches whose period (rule 6.1) the last `add` may have changed."""
 
-    def nominal(self, run_key: str) -> int | None:
+    def nominal_time_us(self, run_key: str) -> int | None:
         """Return the nominal time (us) of a run, else of its nearest parent that has one, else of its root."""
 
-    def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
+    def replace_lineage(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
         """Replace the derived lineage of these runs, each given once; returns the job outputs that changed."""
 
 
@@ -62,107 +108,115 @@ class Derivation:
     checked_datasets: datasets whose newest schema the last batch may have changed.
     """
 
-    def __init__(self, store: Store, contents: Contents, naming: NameResolver):
+    def __init__(self, store: DerivationStore, contents: FacetContents, naming: NameResolver):
         """naming: the meaning of names by the facts in the store."""
         self.naming = naming
         self.checked_datasets: set[Name] = set()
-        self.schemas = Schemas(contents, store, naming)
+        self.schema_history = SchemaHistory(contents, store, naming)
         self._store = store
-        self._fresh: Sequence[RunFacts] = ()
-        self.runs = RunDerivation(EdgeRules(contents, naming, self.schemas.key, self.schemas.at))
+        self._new_facts: Sequence[RunFacts] = ()
+        self.run_derivation = RunDerivation(
+            EdgeRules(contents, naming, self.schema_history.column_key, self.schema_history.schema_hash_at)
+        )
 
     @property
-    def shapes(self) -> ShapeMemo:
+    def run_cache(self) -> RunCache:
         """The cache of derived runs."""
-        return self.runs.shapes
+        return self.run_derivation.run_cache
 
-    def add(self, facts: Sequence[RunFacts]) -> set[JobOutput]:
+    def add_facts(self, facts: Sequence[RunFacts]) -> set[JobOutput]:
         """Add a batch of facts, and return the job outputs that changed."""
-        self._fresh = self._store.add(facts)
-        linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
+        self._new_facts = self._store.add_facts(facts)
+        linked = (fact for fact in self._new_facts if self.run_cache.content_traits(fact).has_symlinks)
         links = (link for fact in linked for link in event_bindings(fact))
         runs = affected_runs(
-            self, self.naming, self._store.deciding_facts({fact.run_key for fact in self._fresh}), links
+            self, self.naming, self._store.deciding_facts({fact.run_key for fact in self._new_facts}), links
         )
-        runs = self._with(runs, self._store.dated_anew())
-        return self._store.put(
+        runs = self._add_runs(runs, self._store.runs_with_changed_period())
+        return self._store.replace_lineage(
             [
-                self.runs.derive(self._all_that_counts(run_key, known), self._store.nominal(run_key))
+                self.run_derivation.derive(self._facts_needed(run_key, known), self._store.nominal_time_us(run_key))
                 for run_key, known in runs.items()
             ]
         )
 
-    def _all_that_counts(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+    def _facts_needed(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Return all facts of a run if few are given and a name in them means different datasets at different times."""
-        few = isinstance(facts, FewFacts)
-        used = frozenset[Name]().union(*(self.shapes.traits(fact).used for fact in facts)) if few else ()
-        return facts if all(map(self.naming.is_constant, used)) else self._whole(run_key, facts)
+        few = isinstance(facts, DecidingFacts)
+        used = (
+            frozenset[Name]().union(*(self.run_cache.content_traits(fact).used_names for fact in facts)) if few else ()
+        )
+        return facts if all(map(self.naming.is_constant, used)) else self._all_facts(run_key, facts)
 
-    def _whole(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        return self._store.facts([run_key])[run_key] if isinstance(facts, FewFacts) else facts
+    def _all_facts(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+        return self._store.all_facts([run_key])[run_key] if isinstance(facts, DecidingFacts) else facts
 
-    # The protocol `ChangedRuns`
+    # The protocol `ChangedBatch`
 
-    def changes(self, runs: Runs) -> Iterator[tuple[str, Sequence[Change]]]:
+    def name_changes(self, runs: FactsByRun) -> Iterator[tuple[str, Sequence[Change]]]:
         """Yield (run key, what the run drops and renames) for each run that does so now, or did before."""
         for run_key, facts in runs.items():
-            if any(self.shapes.traits(fact).changes for fact in facts):
+            if any(self.run_cache.content_traits(fact).has_name_changes for fact in facts):
                 yield run_key, sent_changes(facts)
             elif self.naming.generations.changes(run_key):
                 yield run_key, ()
 
-    def writes(self, runs: Runs) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
+    def name_writes(self, runs: FactsByRun) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
         """Yield (run key, its writes) for each run that writes a name with a symlink, DROP or RENAME, or did before."""
         for run_key, facts in runs.items():
-            if any(self.naming.moves(name) for fact in facts for name in self.shapes.traits(fact).written):
-                yield run_key, sent_writes(self._whole(run_key, facts))
+            if any(
+                self.naming.moves(name) for fact in facts for name in self.run_cache.content_traits(fact).output_names
+            ):
+                yield run_key, sent_writes(self._all_facts(run_key, facts))
             elif self.naming.generations.writes(run_key):
                 yield run_key, ()
 
-    def with_users(self, runs: Runs, moved: Iterable[Span]) -> Runs:
+    def add_runs_using(self, runs: FactsByRun, changed_names: Iterable[Span]) -> FactsByRun:
         """Return runs, extended by those that use these names."""
-        return self._with(runs, self._store.users(moved)) if moved else runs
+        return self._add_runs(runs, self._store.runs_using(changed_names)) if changed_names else runs
 
-    def see(self, runs: Runs, moved: Set[Span]) -> Runs:
+    def add_runs_with_changed_columns(self, runs: FactsByRun, changed_names: Set[Span]) -> FactsByRun:
         """Learn the schemas of the new facts, and return runs, extended by those whose columns they may change."""
-        meant = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
-        checked_datasets = self.checked_datasets = meant | self.naming.generations.taken_back()
+        datasets = {dataset for span in changed_names for dataset in self.naming.datasets_in(span)}
+        checked_datasets = self.checked_datasets = datasets | self.naming.generations.taken_back()
         found: set[str] = set()
-        if moved:
-            names = self.naming.names_of_any(meant) | {span.name for span in moved}
-            self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
-            self.schemas.forget({dataset for dataset in checked_datasets if dataset.generation in runs})
+        if changed_names:
+            names = self.naming.names_of_any(datasets) | {span.name for span in changed_names}
+            self._store.keep_all_mentions(name for name in names if not self.naming.is_constant(name))
+            self.schema_history.clear_lists({dataset for dataset in checked_datasets if dataset.generation in runs})
             found.update(
-                self._users_of_schemas(
+                self._runs_using_schemas(
                     Span(dataset) for dataset in checked_datasets if self._store.is_schema_source(dataset)
                 )
             )
-        if parted := self.schemas.part(self._store.new_parts()):
-            checked_datasets |= parted
+        if with_parts := self.schema_history.clear_lists_of_parts(self._store.names_with_new_parts()):
+            checked_datasets |= with_parts
             found.update(
-                self._users_of_schemas(Span(dataset) for dataset in parted if self._store.is_schema_source(dataset))
+                self._runs_using_schemas(
+                    Span(dataset) for dataset in with_parts if self._store.is_schema_source(dataset)
+                )
             )
-        uses: dict[Name, list[SeenSchema]] = {}
-        for fact in self._fresh:
-            for name, seen in seen_schemas(fact):
+        uses: dict[Name, list[SchemaMention]] = {}
+        for fact in self._new_facts:
+            for name, seen in schema_mentions(fact):
                 uses.setdefault(name, []).append(seen)
         for name, seen_here in uses.items():
-            if any(map(self._store.is_schema_source, self.schemas.by_dataset(name, seen_here))):
-                found.update(self._users_of_schemas(self.schemas.renewed(name, seen_here)))
-            checked_datasets |= self.schemas.see(name, seen_here)
-        changed = self.schemas.settle(checked_datasets)
+            if any(map(self._store.is_schema_source, self.schema_history.mentions_by_dataset(name, seen_here))):
+                found.update(self._runs_using_schemas(self.schema_history.changed_spans(name, seen_here)))
+            checked_datasets |= self.schema_history.add_mentions(name, seen_here)
+        changed = self.schema_history.refresh_columns(checked_datasets)
         names = self.naming.names_of_any(changed)
-        if changed or moved:
-            self.shapes.forget(names.union(span.name for span in moved))
+        if changed or changed_names:
+            self.run_cache.remove_runs_using(names.union(span.name for span in changed_names))
         if changed:
-            found.update(self._store.users(map(Span, names)))
-        return self._with(runs, found)
+            found.update(self._store.runs_using(map(Span, names)))
+        return self._add_runs(runs, found)
 
-    def _users_of_schemas(self, schema_sources: Iterable[Span]) -> Iterable[str]:
+    def _runs_using_schemas(self, schema_sources: Iterable[Span]) -> Iterable[str]:
         """Return the runs that may have taken columns of these datasets from other runs, in these spans of time."""
-        return self._store.users(
+        return self._store.runs_using(
             source._replace(name=name) for source in schema_sources for name in self.naming.names_of(source.name)
         )
 
-    def _with(self, runs: Runs, others: Iterable[str]) -> Runs:
-        return {**runs, **self._store.deciding_facts(set(others) - runs.keys())}
+    def _add_runs(self, runs: FactsByRun, run_keys: Iterable[str]) -> FactsByRun:
+        return {**runs, **self._store.deciding_facts(set(run_keys) - runs.keys())}

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from headwater.events.times import AHEAD_US
 
-RANK = {"START": 0, "RUNNING": 1, "COMPLETE": 2, "FAIL": 2, "ABORT": 2}
-_OTHER = 3
+TYPE_RANKS = {"START": 0, "RUNNING": 1, "COMPLETE": 2, "FAIL": 2, "ABORT": 2}
+_OTHER_RANK = 3
 _FIRST_US = 1 << 62  # makes every time positive, so that texts sort like times
 
 
@@ -22,16 +22,16 @@ class Order(NamedTuple):
     event_id: str
 
 
-NEWNESS = (*Order._fields, "place")
+ORDER_COLUMNS = (*Order._fields, "place")
 """The columns of tables that store the order.
 
 place: orders two mentions of a dataset in one event: inputs first, then outputs.
 """
 
 
-def order_of(event_id: str, kind: str, time_us: int, received_us: int) -> Order:
+def event_order(event_id: str, kind: str, time_us: int, received_us: int) -> Order:
     """Return the order of an event; kind: its type, `OTHER` if it has none; times in microseconds since 1970 UTC."""
-    return Order(time_us <= received_us + AHEAD_US, time_us, RANK.get(kind, _OTHER), event_id)
+    return Order(time_us <= received_us + AHEAD_US, time_us, TYPE_RANKS.get(kind, _OTHER_RANK), event_id)
 
 
 def order_text(order: Order) -> str:
@@ -45,29 +45,29 @@ def order_bytes(order: Order) -> bytes:
     return b"%c%s%c%s" % (credible, (time_us + _FIRST_US).to_bytes(8, "big"), rank, bytes.fromhex(event_id))
 
 
-def placed(text: str, place: int) -> str:
+def order_text_at_index(order: str, index: int) -> str:
     """Return the text of an order with an index, which orders several values in one event."""
-    return f"{text} {place:06d}"
+    return f"{order} {index:06d}"
 
 
-def until_text(time_us: int) -> str:
+def order_text_after(time_us: int) -> str:
     """Return the smallest text after the orders of all events up to a time, and of those with a time too far ahead."""
     return f"1 {time_us + _FIRST_US:020d} ~"
 
 
-def time_of(text: str) -> int:
+def time_us_of_order_text(text: str) -> int:
     """Return the time (us) in the text of an order."""
     return int(text[2:22]) - _FIRST_US
 
 
-def newest_first(columns: Iterable[str] = NEWNESS) -> str:
+def newest_first_sql(columns: Iterable[str] = ORDER_COLUMNS) -> str:
     """Return an ORDER BY list for SQL that sorts the newest rows first by these columns."""
     return ", ".join(f"{column} DESC" for column in columns)
 
 
-def newest_events_first() -> str:
+def newest_events_first_sql() -> str:
     """Return an ORDER BY list for SQL that sorts the newest events of bronze's `events` first."""
     time, received = "coalesce(event_time, received_at)", "received_at"
     micros = f"cast({time} AS bigint) <= cast({received} AS bigint) + {AHEAD_US}"
-    ranks = " ".join(f"WHEN '{kind}' THEN {rank}" for kind, rank in RANK.items())
-    return newest_first((micros, time, f"CASE event_type {ranks} ELSE {_OTHER} END", "event_id"))
+    ranks = " ".join(f"WHEN '{kind}' THEN {rank}" for kind, rank in TYPE_RANKS.items())
+    return newest_first_sql((micros, time, f"CASE event_type {ranks} ELSE {_OTHER_RANK} END", "event_id"))

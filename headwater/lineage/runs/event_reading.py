@@ -15,25 +15,25 @@ from headwater.events.body_reader import BodyReader
 from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
 from headwater.events.rows import content_rows
 from headwater.events.subset_condition import FILTERED, PARTS_READ, SUBSET, folder_columns
-from headwater.lineage.edges.accounting import fed_columns, lists_some_columns, names_all
+from headwater.lineage.edges.accounted_columns import fed_columns, is_exact_column_match, may_list_partial_columns
 from headwater.lineage.edges.facet_contents import (
-    Canonical,
-    Contents,
+    CanonicalizeName,
+    FacetContents,
     SentSql,
-    is_noise,
-    is_of_metadata,
-    schema_columns,
-    sent_edges,
-    sent_sql,
+    is_delta_internal_file,
+    is_iceberg_metadata_table,
+    parse_sql_facet,
+    read_sent_edges,
+    schema_paths,
 )
-from headwater.lineage.edges.write_kinds import LISTS_ALL
+from headwater.lineage.edges.write_kinds import SIGN_COMPLETE_LISTS
 from headwater.lineage.names.canonical_names import EventRules, NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.operations import loses_part
 from headwater.lineage.runs.bounded_cache import BoundedCache
-from headwater.lineage.runs.commit_proofs import proof_signs
-from headwater.lineage.runs.event_order import order_of
-from headwater.lineage.runs.job_identity import job_key, run_key
+from headwater.lineage.runs.commit_proofs import read_proof_signs
+from headwater.lineage.runs.event_order import event_order
+from headwater.lineage.runs.jobs import job_key, run_key
 from headwater.lineage.runs.run_facts import (
     DELETED,
     DatasetUse,
@@ -44,9 +44,9 @@ from headwater.lineage.runs.run_facts import (
 )
 from headwater.lineage.runs.write_properties import (
     CHANGE_NAMESPACE,
-    deletion_signs,
-    nominal_time,
-    properties_signs,
+    nominal_time_us,
+    read_deletion_signs,
+    read_write_signs,
 )
 from headwater.lineage.sql.dialects import dialect_of
 from headwater.lineage.sql.write_signs import find_write_signs
@@ -56,73 +56,76 @@ SQL = "sql"
 """The job facet that contains the SQL of a run."""
 
 
-CanonicalJob = Callable[[Name, Iterable[Name]], Name]
+CanonicalizeJob = Callable[[Name, Iterable[Name]], Name]
 """(name of a job as sent, names of the outputs of its event) → canonical name of the job"""
 
 
-class ReadShape(Struct, frozen=True, gc=False):
+class ShapeFacts(Struct, frozen=True, gc=False):
     """The shape of an event, as the rules use it.
 
-    places: indexes of the names that the rules count as datasets, in the list of inputs followed by outputs.
-    inputs: how many of `uses` are inputs; uses: the datasets at `places`, without versions.
+    dataset_indexes: indexes of the names that the rules count as datasets, in the list of inputs followed by outputs.
+    input_count: how many of `uses` are inputs; uses: the datasets at `dataset_indexes`, without versions.
     has_run_facets: the run has facets, which may be stored in the body only.
-    written: names of the outputs as sent; conditional: names that mean another dataset in some events (rule 2.1).
-    sql: hash of the SQL of the job; statement: that SQL.
-    says_all: every output has the inputs of each column that it lists, so the SQL is not needed.
+    output_names: names of the outputs as sent.
+    conditional_names: names that mean another dataset in some events (rule 2.1).
+    sql_hash: hash of the SQL of the job; sql_content: that SQL.
+    has_all_column_sources: every output has the inputs of each column that it lists, so the SQL is not needed.
     """
 
     artifact: str | None
     processing: str | None
-    snapshot: bool
-    declared: tuple[tuple[str, str], ...]
-    leads_to: tuple[Name, ...]
-    places: tuple[int, ...]
-    inputs: int
+    is_snapshot: bool
+    declared_facets: tuple[tuple[str, str], ...]
+    declared_targets: tuple[Name, ...]
+    dataset_indexes: tuple[int, ...]
+    input_count: int
     uses: tuple[DatasetUse, ...]
     has_run_facets: bool
-    sql: str | None = None
-    says_all: bool = False
-    statement: SentSql | None = None
-    written: tuple[Name, ...] = ()
-    conditional: tuple[Name, ...] = ()
+    sql_hash: str | None = None
+    has_all_column_sources: bool = False
+    sql_content: SentSql | None = None
+    output_names: tuple[Name, ...] = ()
+    conditional_names: tuple[Name, ...] = ()
 
-    def content(
-        self, sent: Sent, job: Name, properties: Iterable[str] = (), forms: Mapping[Name, Name] = MappingProxyType({})
+    def event_content(
+        self, sent: Sent, job: Name, signs: Iterable[str] = (), name_forms: Mapping[Name, Name] = MappingProxyType({})
     ) -> EventContent:
         """Return the content of an event with this shape.
 
-        job: canonical name; properties: signs in the facets of the run of how it writes; forms: names that mean other
-        datasets in this event, with these datasets.
+        job: canonical name; signs: signs in the facets of the run of how it writes; name_forms: names that mean
+        other datasets in this event, with these datasets.
         """
         sent_job = _sent_job(sent)
-        uses = tuple(_in_event(use, forms) for use in self.uses) if forms else self.uses
+        uses = tuple(_apply_name_forms(use, name_forms) for use in self.uses) if name_forms else self.uses
         return EventContent(
             kind=sent.kind,
             type=sent.event_type or "OTHER",
             job=job,
             sent_job=None if job == sent_job else sent_job,
-            artifact=self.artifact,
+            artifact_id=self.artifact,
             processing=self.processing,
-            snapshot=self.snapshot,
-            inputs=uses[: self.inputs],
-            outputs=uses[self.inputs :],
-            declared=self.declared,
-            leads_to=tuple(sorted(forms.get(name, name) for name in self.leads_to)) if forms else self.leads_to,
+            is_snapshot=self.is_snapshot,
+            inputs=uses[: self.input_count],
+            outputs=uses[self.input_count :],
+            declared_facets=self.declared_facets,
+            declared_targets=tuple(sorted(name_forms.get(name, name) for name in self.declared_targets))
+            if name_forms
+            else self.declared_targets,
             producer=sent.producer,
-            sql=self.sql if sent.kind == "RUN" and self._asks_sql(sent) else None,
-            write_signs=tuple(sorted({*properties, *(self._sql_signs(sent) if sent.kind == "RUN" else ())})),
-            forms=tuple(sorted(forms.items())),
+            sql=self.sql_hash if sent.kind == "RUN" and self._needs_sql(sent) else None,
+            write_signs=tuple(sorted({*signs, *(self._sql_signs(sent) if sent.kind == "RUN" else ())})),
+            name_forms=tuple(sorted(name_forms.items())),
         )
 
     def _sql_signs(self, sent: Sent) -> Iterable[str]:
-        if self.statement is None:
+        if self.sql_content is None:
             return ()
         namespaces = (use.name.namespace for use in reversed(self.uses))
-        return find_write_signs(self.statement.query, dialect_of(self.statement.dialect, namespaces, sent.producer))
+        return find_write_signs(self.sql_content.query, dialect_of(self.sql_content.dialect, namespaces, sent.producer))
 
-    def _asks_sql(self, sent: Sent) -> bool:
+    def _needs_sql(self, sent: Sent) -> bool:
         """Tell whether an event may leave open where columns come from."""
-        return not self.says_all or lists_some_columns(sent.producer)
+        return not self.has_all_column_sources or may_list_partial_columns(sent.producer)
 
 
 class FactsReader:
@@ -130,42 +133,42 @@ class FactsReader:
 
     def __init__(
         self,
-        canonical: Canonical,
-        contents: Contents,
-        jobs: CanonicalJob | None = None,
+        canonical_name: CanonicalizeName,
+        contents: FacetContents,
+        canonical_job: CanonicalizeJob | None = None,
         has_complete_lists: Callable[[str], bool] = lambda _: False,
-        of_events: EventRules | None = None,
+        event_rules: EventRules | None = None,
     ):
         """canonical: returns the canonical form of a name (rule 2); contents: stores new facets.
 
-        jobs: returns the canonical name of a job (rule 3), by default with the shipped rules.
+        canonical_job: returns the canonical name of a job (rule 3), by default with the shipped rules.
         has_complete_lists: returns whether the lists of columns of a producer are complete (rule 12.6).
-        of_events: rules for names with conditions on the event, by default the shipped ones.
+        event_rules: rules for names with conditions on the event, by default the shipped ones.
         """
-        self._of_events = of_events or default_rules().of_events
-        self._lists_all = has_complete_lists
-        self._canonical = canonical
-        self._jobs = jobs or default_rules().job
+        self._event_rules = event_rules or default_rules().of_events
+        self._has_complete_lists = has_complete_lists
+        self._canonical_name = canonical_name
+        self._canonical_job = canonical_job or default_rules().job
         self._contents = contents
         self._bodies = BodyReader()
-        self._shapes: BoundedCache[str, ReadShape] = BoundedCache()
+        self._shapes: BoundedCache[str, ShapeFacts] = BoundedCache()
         self._uses: BoundedCache[UsedDataset, DatasetUse] = BoundedCache()
-        self._known_contents: BoundedCache[Hashable, EventContent] = BoundedCache()
+        self._event_contents: BoundedCache[Hashable, EventContent] = BoundedCache()
 
-    def read(self, event_id: str, received_us: int, body: str) -> RunFacts:
+    def read_event(self, event_id: str, received_us: int, body: str) -> RunFacts:
         """Read an event from its body, which must be valid, as in bronze; otherwise raises InvalidEvent."""
         event = self.read_body(body)
-        return self.fact(event_id, received_us, event, self.learn(event.said, event.contents))
+        return self.facts_of_event(event_id, received_us, event, self.add_shape(event.said, event.contents))
 
     def read_body(self, body: str) -> Event:
         """Read a body as the parser does."""
         return self._bodies.read(body.encode())
 
-    def known(self, shape: str) -> ReadShape | None:
+    def cached_shape(self, shape: str) -> ShapeFacts | None:
         """Return the shape with this hash if it is in the cache."""
         return self._shapes.get(shape)
 
-    def learn(self, shape: EventShape, contents: Iterable[Content] = ()) -> ReadShape:
+    def add_shape(self, shape: EventShape, contents: Iterable[Content] = ()) -> ShapeFacts:
         """Add a shape to the cache and return it.
 
         contents: the facets that it refers to, unless they are stored already.
@@ -173,89 +176,93 @@ class FactsReader:
         found = self._shapes.get(shape.shape)
         if found is not None:
             return found
-        self._keep(contents)
-        uses = [self._as_read(self._use(each), each) for each in shape.inputs]
-        uses += [self._as_written(self._use(each), each) for each in shape.outputs]
-        places = tuple(place for place, use in enumerate(uses) if not is_noise(use.name))
-        declared, sql = tuple(self._declared(shape)), self._sql(shape)
-        said = ReadShape(
+        self._store_contents(contents)
+        uses = [self._as_input(self._dataset_use(each), each) for each in shape.inputs]
+        uses += [self._as_output(self._dataset_use(each), each) for each in shape.outputs]
+        places = tuple(place for place, use in enumerate(uses) if not is_delta_internal_file(use.name))
+        declared, sql = tuple(self._declared_facets(shape)), self._sql_hash(shape)
+        shape_facts = ShapeFacts(
             shape.artifact,
-            *_job_type(shape),
-            declared=declared,
-            leads_to=tuple(sorted(self._targets(declared))),
-            places=places,
-            inputs=sum(place < len(shape.inputs) for place in places),
+            *_processing_and_snapshot(shape),
+            declared_facets=declared,
+            declared_targets=tuple(sorted(self._declared_targets(declared))),
+            dataset_indexes=places,
+            input_count=sum(place < len(shape.inputs) for place in places),
             uses=tuple(uses[place] for place in places),
             has_run_facets=bool(shape.run_facets),
-            sql=sql,
-            statement=self._contents.sql(sql) if sql else None,
-            written=tuple(Name(each.namespace, each.name) for each in shape.outputs),
-            conditional=tuple(sorted(self._conditional([uses[place] for place in places], declared))),
-            says_all=sql is not None
-            and self._says_all([uses[at] for at in places if at >= len(shape.inputs)], {use.name for use in uses}),
+            sql_hash=sql,
+            sql_content=self._contents.sql(sql) if sql else None,
+            output_names=tuple(Name(each.namespace, each.name) for each in shape.outputs),
+            conditional_names=tuple(sorted(self._conditional_names([uses[place] for place in places], declared))),
+            has_all_column_sources=sql is not None
+            and self._has_all_column_sources(
+                [uses[at] for at in places if at >= len(shape.inputs)], {use.name for use in uses}
+            ),
         )
-        return self._shapes.keep(shape.shape, said, 10 * len(uses))
+        return self._shapes.put(shape.shape, shape_facts, 10 * len(uses))
 
-    def forget(self) -> None:
+    def clear_caches(self) -> None:
         """Clear the caches."""
         self._shapes.clear()
         self._uses.clear()
-        self._known_contents.clear()
+        self._event_contents.clear()
 
-    def fact(self, event_id: str, received_us: int, sent: Sent, said: ReadShape) -> RunFacts:
+    def facts_of_event(self, event_id: str, received_us: int, sent: Sent, shape: ShapeFacts) -> RunFacts:
         """Return the facts of an event."""
-        signs = properties_signs(sent.run_facets)
-        if self._lists_all(sent.producer):
-            signs = (*signs, LISTS_ALL)
+        signs = read_write_signs(sent.run_facets)
+        if self._has_complete_lists(sent.producer):
+            signs = (*signs, SIGN_COMPLETE_LISTS)
         if sent.job_namespace == CHANGE_NAMESPACE:
-            signs = (*signs, *deletion_signs(sent.run_facets))
-        signs = (*signs, *proof_signs(sent.run_facets, sent.job_namespace, sent.job_name, self._canonical))
-        who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
-        content = self._known_contents.get(who)
+            signs = (*signs, *read_deletion_signs(sent.run_facets))
+        signs = (*signs, *read_proof_signs(sent.run_facets, sent.job_namespace, sent.job_name, self._canonical_name))
+        cache_key = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
+        content = self._event_contents.get(cache_key)
         if content is None:
-            job = self._jobs(_sent_job(sent), said.written)
-            forms = self._forms(said, sent.producer, job.namespace)
-            content = self._known_contents.keep(who, said.content(sent, job, signs, forms), 0)
+            job = self._canonical_job(_sent_job(sent), shape.output_names)
+            forms = self._name_forms(shape, sent.producer, job.namespace)
+            content = self._event_contents.put(cache_key, shape.event_content(sent, job, signs, forms), 0)
         time_us = received_us if sent.event_time_us is None else sent.event_time_us
-        parent = _run_of(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
+        parent = _run_key_in_facet(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
         return RunFacts(
-            order=order_of(event_id, content.type, time_us, received_us),
+            order=event_order(event_id, content.type, time_us, received_us),
             received_us=received_us,
-            run_key=_key(sent, content),
-            execution=_run_of(sent.root_run_id, sent.root_job_namespace, sent.root_job_name) or parent,
+            run_key=_run_key(sent, content),
+            execution=_run_key_in_facet(sent.root_run_id, sent.root_job_namespace, sent.root_job_name) or parent,
             parent=parent,
             content=content,
-            versions={} if sent.versions is None else _versions(said, sent.versions),
-            nominal_us=nominal_time(sent.run_facets) if sent.kind == "RUN" else None,
+            versions={} if sent.versions is None else _versions_by_index(shape, sent.versions),
+            nominal_us=nominal_time_us(sent.run_facets) if sent.kind == "RUN" else None,
         )
 
-    def _conditional(self, uses: Sequence[DatasetUse], declared: Iterable[tuple[str, str]]) -> set[Name]:
+    def _conditional_names(self, uses: Sequence[DatasetUse], declared_facets: Iterable[tuple[str, str]]) -> set[Name]:
         """Return the names in an event, those of its lineage included, to which rules with conditions apply."""
-        names = {use.name for use in uses} | {use.previous for use in uses if use.previous}
+        names = {use.name for use in uses} | {use.previous_name for use in uses if use.previous_name}
         names |= {link.name for use in uses for link in use.symlinks}
-        told = [content for use in uses for content in (use.lineage, use.declared)]
-        told += [content for _, content in declared]
-        for content in filter(None, told):
+        content_hashes = [content for use in uses for content in (use.lineage, use.declared_facet)]
+        content_hashes += [content for _, content in declared_facets]
+        for content in filter(None, content_hashes):
             lines = self._contents.lineage(content) if content != DELETED else ()
             names |= {name for line in lines for name in (line.source, line.target) if name}
-        return {name for name in names if self._of_events.concern(name)}
+        return {name for name in names if self._event_rules.concern(name)}
 
-    def _forms(self, said: ReadShape, producer: str, job_namespace: str) -> dict[Name, Name]:
+    def _name_forms(self, shape: ShapeFacts, producer: str, job_namespace: str) -> dict[Name, Name]:
         """Map each name that means another dataset in an event to that dataset."""
-        forms = ((name, self._of_events.form(name, producer, job_namespace)) for name in said.conditional)
+        forms = ((name, self._event_rules.form(name, producer, job_namespace)) for name in shape.conditional_names)
         return {name: form for name, form in forms if form != name}
 
-    def _keep(self, contents: Iterable[Content]) -> None:
+    def _store_contents(self, contents: Iterable[Content]) -> None:
         for content in contents:
-            if content.table == SCHEMAS.name and not _holds(self._contents, self._contents.schema, content):
-                self._contents.add_schema(content.content_hash, schema_columns(content_rows(content)))
-            elif content.table == COLUMN_LINEAGE.name and not _holds(self._contents, self._contents.lineage, content):
-                edges = sent_edges(content_rows(content), self._canonical)
+            if content.table == SCHEMAS.name and not _is_stored(self._contents, self._contents.schema, content):
+                self._contents.add_schema(content.content_hash, schema_paths(content_rows(content)))
+            elif content.table == COLUMN_LINEAGE.name and not _is_stored(
+                self._contents, self._contents.lineage, content
+            ):
+                edges = read_sent_edges(content_rows(content), self._canonical_name)
                 self._contents.add_lineage(content.content_hash, edges)
-            elif content.key == SQL and not _holds(self._contents, self._contents.sql, content):
-                self._contents.add_sql(content.content_hash, sent_sql(content.raw))
+            elif content.key == SQL and not _is_stored(self._contents, self._contents.sql, content):
+                self._contents.add_sql(content.content_hash, parse_sql_facet(content.raw))
 
-    def _sql(self, shape: EventShape) -> str | None:
+    def _sql_hash(self, shape: EventShape) -> str | None:
         facet = next((facet for facet in shape.job_facets if facet.name == SQL and facet.content_hash), None)
         if facet is None or facet.content_hash is None:
             return None
@@ -263,115 +270,115 @@ class FactsReader:
             return DELETED
         return facet.content_hash if self._contents.sql(facet.content_hash).query else None
 
-    def _says_all(self, outputs: Sequence[DatasetUse], listed: Set[Name]) -> bool:
+    def _has_all_column_sources(self, outputs: Sequence[DatasetUse], listed_datasets: Set[Name]) -> bool:
         """Tell whether there are outputs, and each has listed datasets as inputs for every column that it lists."""
-        told = [
+        is_complete = [
             bool(use.lineage and use.schema)
-            and names_all(
+            and is_exact_column_match(
                 self._contents.schema(use.schema or ""), fed_columns(self._contents.lineage(use.lineage or ""))
             )
             for use in outputs
         ]
         named = (line.source for use in outputs for line in self._contents.lineage(use.lineage or ""))
-        return bool(told) and all(told) and all(name in listed for name in named if name)
+        return bool(is_complete) and all(is_complete) and all(name in listed_datasets for name in named if name)
 
-    def _declared(self, shape: EventShape) -> Iterator[tuple[str, str]]:
+    def _declared_facets(self, shape: EventShape) -> Iterator[tuple[str, str]]:
         """Yield (`run` or `job`, hash) for each `lineage` facet of the run and the job."""
-        for layer, told in (("run", shape.run_lineage), ("job", shape.job_lineage)):
-            content_hash = self._lineage(told)
+        for layer, content in (("run", shape.run_lineage), ("job", shape.job_lineage)):
+            content_hash = self._lineage_hash(content)
             if content_hash is not None:
                 yield layer, content_hash
 
-    def _targets(self, declared: Iterable[tuple[str, str]]) -> set[Name]:
-        lines = (line for _, found in declared if found != DELETED for line in self._contents.lineage(found))
-        return {line.target for line in lines if line.target and not is_noise(line.target)}
+    def _declared_targets(self, declared_facets: Iterable[tuple[str, str]]) -> set[Name]:
+        lines = (line for _, found in declared_facets if found != DELETED for line in self._contents.lineage(found))
+        return {line.target for line in lines if line.target and not is_delta_internal_file(line.target)}
 
-    def _use(self, of: UsedDataset) -> DatasetUse:
-        found = self._uses.get(of)
-        return found if found is not None else self._uses.keep(of, self._read_use(of), 10)
+    def _dataset_use(self, used: UsedDataset) -> DatasetUse:
+        found = self._uses.get(used)
+        return found if found is not None else self._uses.put(used, self._read_dataset_use(used), 10)
 
-    def _read_use(self, of: UsedDataset) -> DatasetUse:
-        name = self._canonical(of.namespace, of.name)
+    def _read_dataset_use(self, used: UsedDataset) -> DatasetUse:
+        name = self._canonical_name(used.namespace, used.name)
         previous = None
-        if of.previous_namespace is not None and of.previous_name is not None:
-            previous = self._canonical(of.previous_namespace, of.previous_name)
+        if used.previous_namespace is not None and used.previous_name is not None:
+            previous = self._canonical_name(used.previous_namespace, used.previous_name)
         return DatasetUse(
             name=name,
-            schema=self._schema(of.schema),
-            lineage=self._lineage(of.lineage),
-            declared=self._lineage(of.declared),
-            symlinks=tuple(self._symlinks(of, name)),
-            tags=None if of.tags is None else tuple(Tag(field, key, value or "") for field, key, value in of.tags),
-            lifecycle=of.lifecycle and of.lifecycle.upper(),
-            previous=None if previous == name else previous,
-            rows_confirmed=of.landed,
-            is_part=self._is_part(of, name),
+            schema=self._schema_hash(used.schema),
+            lineage=self._lineage_hash(used.lineage),
+            declared_facet=self._lineage_hash(used.declared),
+            symlinks=tuple(self._symlinks(used, name)),
+            tags=None if used.tags is None else tuple(Tag(field, key, value or "") for field, key, value in used.tags),
+            lifecycle=used.lifecycle and used.lifecycle.upper(),
+            previous_name=None if previous == name else previous,
+            rows_confirmed=used.landed,
+            is_part=self._is_dataset_part(used, name),
         )
 
-    def _is_part(self, of: UsedDataset, name: Name) -> bool:
+    def _is_dataset_part(self, used: UsedDataset, name: Name) -> bool:
         """Tell whether the rules for names removed the last folder, a pattern, a date or the end of a name."""
-        folder = of.name.rstrip("/").rpartition("/")[0]
-        if folder.strip("/") and self._canonical(of.namespace, folder) == name:
+        folder = used.name.rstrip("/").rpartition("/")[0]
+        if folder.strip("/") and self._canonical_name(used.namespace, folder) == name:
             return True
-        return loses_part(of.name, name.name)
+        return loses_part(used.name, name.name)
 
     @staticmethod
-    def _as_written(use: DatasetUse, of: UsedDataset) -> DatasetUse:
+    def _as_output(use: DatasetUse, used: UsedDataset) -> DatasetUse:
         """Mark an output that is a part of a dataset. To drop or rename a part ends no generation (rule 10.1)."""
-        is_part = SUBSET in of.counted or any(facet.name == SUBSET and not facet.deleted for facet in of.facets)
+        is_part = SUBSET in used.counted or any(facet.name == SUBSET and not facet.deleted for facet in used.facets)
         use = structs.replace(use, is_part=True) if is_part and not use.is_part else use
         ends = use.is_part and use.lifecycle in ("DROP", "RENAME")
-        return structs.replace(use, lifecycle=None, previous=None) if ends else use
+        return structs.replace(use, lifecycle=None, previous_name=None) if ends else use
 
-    def _as_read(self, use: DatasetUse, of: UsedDataset) -> DatasetUse:
+    def _as_input(self, use: DatasetUse, used: UsedDataset) -> DatasetUse:
         """Record what the condition of an input names (rules 4.11, 6.7); drop the schema of a metadata table (11.4)."""
-        if PARTS_READ in of.counted and not use.is_part:
+        if PARTS_READ in used.counted and not use.is_part:
             use = structs.replace(use, is_part=True)
-        filters = {each.removeprefix(FILTERED) for each in of.counted if each.startswith(FILTERED)}
-        filters |= folder_columns(of.name) - folder_columns(use.name.name)
+        filters = {each.removeprefix(FILTERED) for each in used.counted if each.startswith(FILTERED)}
+        filters |= folder_columns(used.name) - folder_columns(use.name.name)
         if filters:
-            use = structs.replace(use, filters=tuple(sorted(filters)))
+            use = structs.replace(use, filter_columns=tuple(sorted(filters)))
         columns = self._contents.schema(use.schema) if use.schema and use.schema != DELETED else ()
-        if is_of_metadata(columns):
-            return structs.replace(use, schema=None, metadata=tuple(".".join(path) for path in columns))
+        if is_iceberg_metadata_table(columns):
+            return structs.replace(use, schema=None, metadata_columns=tuple(".".join(path) for path in columns))
         return use
 
-    def _schema(self, content_hash: str | None) -> str | None:
+    def _schema_hash(self, content_hash: str | None) -> str | None:
         """Return the hash of a schema facet, None if the facet is empty, so that it does not replace a full one."""
         return content_hash if not content_hash or self._contents.schema(content_hash) else None
 
-    def _lineage(self, content_hash: str | None) -> str | None:
+    def _lineage_hash(self, content_hash: str | None) -> str | None:
         if not content_hash:
             return content_hash
         lines = self._contents.lineage(content_hash)
-        return content_hash if any(line.has_source or line.output is not None for line in lines) else None
+        return content_hash if any(line.has_source or line.output_column is not None for line in lines) else None
 
-    def _symlinks(self, of: UsedDataset, name: Name) -> Iterator[Symlink]:
-        for link in of.symlinks:
-            other = self._canonical(link.namespace, link.name)
+    def _symlinks(self, used: UsedDataset, name: Name) -> Iterator[Symlink]:
+        for link in used.symlinks:
+            other = self._canonical_name(link.namespace, link.name)
             if other != name:
                 yield Symlink(other, (link.type or "").upper() == "LOCATION")
 
 
-def facts_reader(names: NameRules, contents: Contents) -> FactsReader:
+def make_facts_reader(names: NameRules, contents: FacetContents) -> FactsReader:
     """Return a reader that applies these rules for names."""
     return FactsReader(names.canonical, contents, names.job, names.has_complete_lists, names.of_events)
 
 
-def _in_event(use: DatasetUse, forms: Mapping[Name, Name]) -> DatasetUse:
+def _apply_name_forms(use: DatasetUse, name_forms: Mapping[Name, Name]) -> DatasetUse:
     """Return a dataset with the names that rules with conditions give it in an event."""
     return structs.replace(
         use,
-        name=forms.get(use.name, use.name),
-        previous=use.previous and forms.get(use.previous, use.previous),
-        symlinks=tuple(link._replace(name=forms.get(link.name, link.name)) for link in use.symlinks),
+        name=name_forms.get(use.name, use.name),
+        previous_name=use.previous_name and name_forms.get(use.previous_name, use.previous_name),
+        symlinks=tuple(link._replace(name=name_forms.get(link.name, link.name)) for link in use.symlinks),
     )
 
 
-def _holds(contents: Contents, read: Callable[[str], object], content: Content) -> bool:
+def _is_stored(contents: FacetContents, read_content: Callable[[str], object], content: Content) -> bool:
     """Tell whether a facet is stored as its kind. An empty facet has the same hash as a schema and as lineage."""
     try:
-        return content.content_hash in contents and read(content.content_hash) is not None
+        return content.content_hash in contents and read_content(content.content_hash) is not None
     except KeyError:
         return False
 
@@ -380,27 +387,27 @@ def _sent_job(sent: Sent) -> Name:
     return Name(sent.job_namespace or "", sent.job_name or "").cut
 
 
-def _versions(said: ReadShape, sent: Sequence[str | None]) -> dict[int, str]:
+def _versions_by_index(shape: ShapeFacts, sent: Sequence[str | None]) -> dict[int, str]:
     """Return the dataset versions of one event, by the index of the dataset in the shape."""
-    return {at: text for at, place in enumerate(said.places) if (text := sent[place]) is not None}
+    return {at: text for at, place in enumerate(shape.dataset_indexes) if (text := sent[place]) is not None}
 
 
-def _run_of(run_id: str | None, namespace: str | None, name: str | None) -> str | None:
+def _run_key_in_facet(run_id: str | None, namespace: str | None, name: str | None) -> str | None:
     """Return the key of the run that a facet names."""
     return run_key(run_id, Name(namespace or "", name or "")) if run_id else None
 
 
-def _key(sent: Sent, said: EventContent) -> str:
+def _run_key(sent: Sent, content: EventContent) -> str:
     """Return the key of the run. For declarations, it is the key under which a newer one replaces an older one."""
-    if said.kind == "RUN":
+    if content.kind == "RUN":
         return run_key(sent.run_id or "", _sent_job(sent))
-    if said.kind == "JOB":
-        return msgspec.json.encode(["job", *job_key(said.job, None)]).decode()
-    names = chain.from_iterable(output.name for output in said.outputs)
+    if content.kind == "JOB":
+        return msgspec.json.encode(["job", *job_key(content.job, None)]).decode()
+    names = chain.from_iterable(output.name for output in content.outputs)
     return msgspec.json.encode(["dataset", sent.producer, *names]).decode()
 
 
-def _job_type(shape: EventShape) -> tuple[str | None, bool]:
+def _processing_and_snapshot(shape: EventShape) -> tuple[str | None, bool]:
     """Return the processing type of a job, None without `jobType`, and whether each event is a complete snapshot."""
     if not any(facet.name == "jobType" for facet in shape.job_facets):
         return None, False

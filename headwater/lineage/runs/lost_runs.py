@@ -28,12 +28,13 @@ ENDED = "ENDED"
 """The state of a batch run without a terminal event whose parent or root run has ended."""
 
 
-def ended_sql(run: str, above: str) -> str:
+def ended_sql(run_table: str, parent_table: str) -> str:
     """Return the SQL condition, for SQLite and Spark, that a run ended with its parent or its root run.
 
-    run, above: names of tables with the columns `ended_us`, and `time_us` of the newest event.
+    run_table, parent_table: names of tables with the columns `ended_us`, and `time_us` of the newest event.
     """
-    return f"{run}.state IN ('RUNNING', '{ENDED}') AND {run}.processing = 'BATCH' AND {above}.ended_us >= {run}.time_us"
+    is_open = f"{run_table}.state IN ('RUNNING', '{ENDED}') AND {run_table}.processing = 'BATCH'"
+    return f"{is_open} AND {parent_table}.ended_us >= {run_table}.time_us"
 
 
 def has_ended(*, is_open: bool, is_streaming: bool, last_us: int, ends_us: Iterable[int | None]) -> bool:

@@ -1,36 +1,37 @@
-"""A store in memory: for questions about the past, for comparing two files, and for tests."""
+"""Stores in memory, for questions about the past, for comparing two files, and for tests."""
 
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
-from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.edges.candidates import Candidate, JobOutput
+from headwater.lineage.edges.edge_sets import ReportedDatasets, reported_datasets
+from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.schema_history import SchemaMention
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Span
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.nominal_times import NominalTimes
-from headwater.lineage.runs.run_derivation import Derived, Said
-from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
+from headwater.lineage.runs.run_derivation import CandidatesByOutput, DerivedRun
+from headwater.lineage.runs.run_facts import RunFacts, names_with_part_mentions
 
 
 class MemoryStore:
-    """Stores everything in dictionaries; see `derivation.Store`."""
+    """Stores everything in dictionaries; see `derivation.DerivationStore`."""
 
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
         self.candidates: dict[JobOutput, dict[str, Candidate[OutputLineage]]] = defaultdict(dict)
         self._facts: dict[str, dict[str, RunFacts]] = defaultdict(dict)
         self._users: dict[Name, set[str]] = defaultdict(set)
-        self._job_outputs: dict[str, Said] = {}
+        self._job_outputs: dict[str, CandidatesByOutput] = {}
         self._schema_sources: set[Name] = set()
-        self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
-        self._parted: set[Name] = set()
+        self._mentions: dict[Name, list[SchemaMention]] = defaultdict(list)
+        self._names_with_parts: set[Name] = set()
         self._new_parts: set[Name] = set()
-        self._nominal = NominalTimes(lambda key: [*self._facts.get(key, {}).values()])
+        self._nominal_times = NominalTimes(lambda key: [*self._facts.get(key, {}).values()])
 
-    def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+    def add_facts(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Store facts, and return those that are new."""
         fresh = []
         for fact in facts:
@@ -38,56 +39,56 @@ class MemoryStore:
             if fact.event_id not in known:
                 known[fact.event_id] = fact
                 fresh.append(fact)
-        self._nominal.add(fresh)
-        self._new_parts = names_of_parts(fresh) - self._parted
-        self._parted |= self._new_parts
+        self._nominal_times.add_facts(fresh)
+        self._new_parts = names_with_part_mentions(fresh) - self._names_with_parts
+        self._names_with_parts |= self._new_parts
         return fresh
 
-    def dated_anew(self) -> Iterable[str]:
+    def runs_with_changed_period(self) -> Iterable[str]:
         """Return the runs of earlier batches whose period (rule 6.1) the last `add` may have changed."""
-        return self._nominal.dated_anew() & self.runs.keys()
+        return self._nominal_times.runs_with_changed_period() & self.runs.keys()
 
-    def nominal(self, run_key: str) -> int | None:
+    def nominal_time_us(self, run_key: str) -> int | None:
         """Return the nominal time (us) of a run, else of its nearest parent that has one, else of its root."""
-        return self._nominal.of(run_key)
+        return self._nominal_times.nominal_time_us(run_key)
 
-    def new_parts(self) -> Set[Name]:
+    def names_with_new_parts(self) -> Set[Name]:
         """Return the names of datasets whose parts were mentioned for the first time in the last `add`."""
         return self._new_parts
 
-    def is_parted(self, name: Name) -> bool:
+    def has_part_mention(self, name: Name) -> bool:
         """Tell whether some event mentions a part of the dataset under this name, as sent."""
-        return name in self._parted
+        return name in self._names_with_parts
 
-    def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+    def all_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
         return {key: list(self._facts[key].values()) for key in run_keys}
 
     def deciding_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return the same as `facts`: this store keeps all facts of a run."""
-        return self.facts(run_keys)
+        return self.all_facts(run_keys)
 
-    def users(self, spans: Iterable[Span]) -> Iterable[str]:
+    def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
         """Return the keys of the runs that use one of these names in its span, and of declarations that use it."""
-        return {key for span in spans for key in self._users.get(span.name, ()) if self._is_in(span, self.runs[key])}
+        return {key for span in spans for key in self._users.get(span.name, ()) if self._overlaps(span, self.runs[key])}
 
-    def names(self) -> Set[Name]:
+    def used_names(self) -> Set[Name]:
         """Return all names, as sent, that runs and declarations use."""
         return self._users.keys()
 
     @staticmethod
-    def _is_in(span: Span, run: Run) -> bool:
+    def _overlaps(span: Span, run: Run) -> bool:
         return run.kind != "RUN" or (run.started_us <= span.until_us and run.last_us >= span.since_us)
 
     def is_schema_source(self, dataset: Name) -> bool:
         """Tell whether a run took columns of this dataset from schemas of other runs."""
         return dataset in self._schema_sources
 
-    def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
+    def replace_lineage(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
         """Replace the derived lineage of these runs; returns the job outputs that changed."""
-        return {job_output for one in derived for job_output in self._put(one)}
+        return {job_output for one in derived for job_output in self._replace_run(one)}
 
-    def _put(self, derived: Derived) -> set[JobOutput]:
+    def _replace_run(self, derived: DerivedRun) -> set[JobOutput]:
         run, lineage, used, _, schema_sources = derived
         self._schema_sources |= schema_sources
         before = self._job_outputs.get(run.key, {})
@@ -105,17 +106,53 @@ class MemoryStore:
             if before.get(job_output) != lineage.get(job_output)
         }
 
-    def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
+    def add_mentions(self, name: Name, mentions: Sequence[SchemaMention]) -> None:
         """Store mentions of schemas."""
-        history = self._seen[name]
-        for seen in uses:
+        history = self._mentions[name]
+        for seen in mentions:
             if history[bisect_left(history, seen) :][:1] != [seen]:
                 insort(history, seen)
 
-    def keep_whole(self, names: Iterable[Name]) -> None:
+    def keep_all_mentions(self, names: Iterable[Name]) -> None:
         """Do nothing: this store keeps every mention."""
 
-    def newest_first(self, span: Span) -> Iterable[SeenSchema]:
+    def mentions_newest_first(self, span: Span) -> Iterable[SchemaMention]:
         """Return the schemas mentioned under a name in a span of time, newest first."""
-        every = reversed(self._seen.get(span.name, ()))
+        every = reversed(self._mentions.get(span.name, ()))
         return (seen for seen in every if span.since_us <= seen.time_us < span.until_us)
+
+
+class RelatedRunsInMemory:
+    """Implements `edge_sets.RelatedRuns` for a list of all runs."""
+
+    def __init__(self, runs: Iterable[Run], candidates: Mapping[JobOutput, Mapping[str, Candidate[OutputLineage]]]):
+        """candidates: the derived lineage of all runs."""
+        self._children: dict[str, list[str]] = defaultdict(list)
+        self._executions: dict[str, list[str]] = defaultdict(list)
+        self._reports: dict[str, list[OutputLineage]] = defaultdict(list)
+        for run in runs:
+            self._executions[run.execution].append(run.key)
+            if run.parent is not None:
+                self._children[run.parent].append(run.key)
+        for of_job_output in candidates.values():
+            for candidate in of_job_output.values():
+                if candidate.has_column_lineage:
+                    self._reports[candidate.run_key].append(candidate.lineage)
+
+    def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
+        """Return what the runs below a run report."""
+        found: dict[str, None] = {}
+        todo = list(self._children.get(run_key, ()))
+        while todo:
+            key = todo.pop()
+            if key not in found and key != run_key:
+                found[key] = None
+                todo += self._children.get(key, ())
+        return self._reports_of(found)
+
+    def reports_of_execution(self, execution: str) -> ReportedDatasets:
+        """Return what the runs of an execution report."""
+        return self._reports_of(self._executions.get(execution, ()))
+
+    def _reports_of(self, run_keys: Iterable[str]) -> ReportedDatasets:
+        return reported_datasets(lineage for key in run_keys for lineage in self._reports.get(key, ()))

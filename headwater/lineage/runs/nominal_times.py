@@ -3,23 +3,23 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from headwater.lineage.runs.merged_run import in_order, newest_of
+from headwater.lineage.runs.merged_run import newest_value, order_deciding_facts
 from headwater.lineage.runs.run_facts import RunFacts
 
 
-class Above:
+class RunAncestors:
     """The parent and the root of each run, by all events stored so far."""
 
     def __init__(self, facts_of: Callable[[str], Sequence[RunFacts]]):
         """facts_of: returns all events of a run, an empty list for a run that sent none."""
         self._facts_of = facts_of
-        self._known: dict[str, tuple[str | None, str | None]] = {}
+        self._parents_and_roots: dict[str, tuple[str | None, str | None]] = {}
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Clear the cache before new events count."""
-        self._known.clear()
+        self._parents_and_roots.clear()
 
-    def of(self, run_key: str) -> Iterator[str]:
+    def with_ancestors(self, run_key: str) -> Iterator[str]:
         """Yield the run itself, its parents from the nearest on, and then its root."""
         key: str | None = run_key
         seen: dict[str, None] = {}
@@ -32,50 +32,52 @@ class Above:
             yield root
 
     def _parent_and_root(self, run_key: str) -> tuple[str | None, str | None]:
-        if run_key not in self._known:
+        if run_key not in self._parents_and_roots:
             facts = self._facts_of(run_key)
-            ordered = in_order(facts) if facts else []
-            self._known[run_key] = newest_of(ordered, "parent"), newest_of(ordered, "execution")
-        return self._known[run_key]
+            ordered = order_deciding_facts(facts) if facts else []
+            self._parents_and_roots[run_key] = newest_value(ordered, "parent"), newest_value(ordered, "execution")
+        return self._parents_and_roots[run_key]
 
 
 class NominalTimes:
     """The nominal times of runs in memory, and the parents of runs."""
 
     def __init__(self, facts_of: Callable[[str], Sequence[RunFacts]]):
-        """facts_of: as for `Above`."""
-        self._above = Above(facts_of)
+        """facts_of: as for `RunAncestors`."""
+        self._ancestors = RunAncestors(facts_of)
         self._times: dict[str, int] = {}
-        self._below: dict[str, set[str]] = defaultdict(set)
-        self._changed: set[str] = set()
+        self._children: dict[str, set[str]] = defaultdict(set)
+        self._changed_runs: set[str] = set()
 
-    def add(self, facts: Sequence[RunFacts]) -> None:
+    def add_facts(self, facts: Sequence[RunFacts]) -> None:
         """Add new events. `facts_of` must already return them."""
-        self._above.forget()
-        self._changed.clear()
+        self._ancestors.clear_cache()
+        self._changed_runs.clear()
         for fact in facts:
             for above in (fact.parent, fact.execution):
                 if above is not None:
-                    self._below[above].add(fact.run_key)
-        for run_key, time_us in latest(facts).items():
+                    self._children[above].add(fact.run_key)
+        for run_key, time_us in latest_nominal_times(facts).items():
             if time_us > self._times.get(run_key, time_us - 1):
                 self._times[run_key] = time_us
-                self._changed.add(run_key)
+                self._changed_runs.add(run_key)
         if self._times:
-            self._changed.update(fact.run_key for fact in facts if fact.parent is not None)
+            self._changed_runs.update(fact.run_key for fact in facts if fact.parent is not None)
 
-    def of(self, run_key: str) -> int | None:
+    def nominal_time_us(self, run_key: str) -> int | None:
         """Return the nominal time (us) of a run, else of its nearest parent that has one, else of its root."""
         if not self._times:
             return None
-        return next((self._times[key] for key in self._above.of(run_key) if key in self._times), None)
+        return next((self._times[key] for key in self._ancestors.with_ancestors(run_key) if key in self._times), None)
 
-    def dated_anew(self) -> set[str]:
+    def runs_with_changed_period(self) -> set[str]:
         """Return all runs below those whose nominal time or parent the last `add` may have changed."""
-        return everything_below(self._changed, lambda keys: (each for key in keys for each in self._below.get(key, ())))
+        return descendant_runs(
+            self._changed_runs, lambda keys: (each for key in keys for each in self._children.get(key, ()))
+        )
 
 
-def latest(facts: Iterable[RunFacts]) -> Mapping[str, int]:
+def latest_nominal_times(facts: Iterable[RunFacts]) -> Mapping[str, int]:
     """Return the nominal time (us) of each run that has one, the latest in its events."""
     found: dict[str, int] = {}
     for fact in facts:
@@ -84,11 +86,11 @@ def latest(facts: Iterable[RunFacts]) -> Mapping[str, int]:
     return found
 
 
-def everything_below(keys: Iterable[str], below: Callable[[Iterable[str]], Iterable[str]]) -> set[str]:
-    """Return all runs below some runs; below: returns those directly below any of some runs."""
+def descendant_runs(keys: Iterable[str], children_of: Callable[[Iterable[str]], Iterable[str]]) -> set[str]:
+    """Return all runs below some runs; children_of: returns those directly below any of some runs."""
     found: set[str] = set()
-    front = set(keys)
-    while front:
-        front = set(below(front)) - found
-        found |= front
+    frontier = set(keys)
+    while frontier:
+        frontier = set(children_of(frontier)) - found
+        found |= frontier
     return found

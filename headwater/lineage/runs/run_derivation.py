@@ -1,113 +1,304 @@
 """Derive the lineage of one run from its facts. Runs that report the same again come from a cache."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from headwater.lineage.edges.current_candidates import (
+from headwater.lineage.edges.candidates import (
     ATTEMPTED,
-    CARRIES,
-    INFERRED,
-    OPAQUE,
-    SILENT,
+    INFERRED_LINEAGE,
+    INPUTS_ONLY,
+    NO_SOURCES,
+    REPORTED_LINEAGE,
     Candidate,
     JobOutput,
 )
-from headwater.lineage.edges.run_edges import (
-    EdgeRules,
-    OutputLineage,
-    SchemaAt,
-    attempted_output_lineages,
-    output_lineages,
-)
-from headwater.lineage.edges.write_kinds import ADDS, Write, write_kind
+from headwater.lineage.edges.facet_contents import FacetContents, SentEdge
+from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage, SchemaAt
+from headwater.lineage.edges.run_edges import derive_attempted_lineages, derive_output_lineages
+from headwater.lineage.edges.write_kinds import ADDS_ROWS, CompletedWrite, write_kind
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, later_attempts, newest_of
-from headwater.lineage.runs.recurring_runs import RecurringCandidate, RunShape, ShapeMemo
-from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
+from headwater.lineage.names.name_resolution import NameResolver
+from headwater.lineage.runs.bounded_cache import BoundedCache
+from headwater.lineage.runs.merged_run import (
+    Run,
+    RunDataset,
+    later_attempts,
+    merge_run,
+    newest_value,
+    order_deciding_facts,
+)
+from headwater.lineage.runs.run_facts import (
+    NO_COLUMN_LINEAGE,
+    TERMINAL_TYPES,
+    DatasetUse,
+    EventContent,
+    RunFacts,
+    split_attempts,
+    terminal_event,
+)
 
-Said = Mapping[JobOutput, Candidate[OutputLineage]]
+_MAX_ENTRIES = 20_000
+_MAX_EVENTS = 16
+"""The maximum number of events of a cached run. A stream that sends a thousand updates never recurs."""
 
 
-class Derived(NamedTuple):
+class RecurringCandidate(NamedTuple):
+    """A `Candidate` without the fields that differ from run to run."""
+
+    job_output: JobOutput
+    weight: int
+    rows_confirmed: bool
+    write_kind: int
+    lineage: OutputLineage
+
+
+class CachedRun(Struct, eq=False):
+    """The result of deriving a run, shared by all runs whose events have the same content.
+
+    run: the first of these runs, its datasets without versions; end_index: index of its terminal event, -1 without one.
+    """
+
+    run: Run
+    end_index: int
+    candidates: Sequence[RecurringCandidate]
+    used_names: frozenset[Name]
+
+
+class ContentTraits(Struct, eq=False):
+    """The properties of an event that follow from its content alone.
+
+    number: identifies the content.
+    used_names: all names in it, those in lineage facets included.
+    has_name_changes: it may drop or rename a dataset.
+    spellings: see `sent_column_spellings`.
+    """
+
+    number: int
+    used_names: frozenset[Name]
+    output_names: frozenset[Name]
+    has_symlinks: bool
+    has_tags: bool
+    has_name_changes: bool
+    spellings: frozenset[tuple[Name, str]]
+
+
+class RunCache:
+    """Caches derived runs by the content of their events. `lookups` and `hits` count its use."""
+
+    def __init__(self, contents: FacetContents, naming: NameResolver):
+        self._contents = contents
+        self._naming = naming
+        self._traits: dict[EventContent, ContentTraits] = {}
+        self._facet_names: BoundedCache[str, frozenset[Name]] = BoundedCache()
+        self._runs: dict[Hashable, CachedRun] = {}
+        self._keys_by_name: dict[Name, set[Hashable]] = defaultdict(set)
+        self._content_count = 0
+        self.lookups = self.hits = 0
+
+    def content_traits(self, fact: RunFacts) -> ContentTraits:
+        """Return the properties of the content of an event."""
+        found = self._traits.get(fact.content)
+        if found is None:
+            if len(self._traits) > _MAX_ENTRIES:
+                self._traits.clear()
+            self._content_count += 1
+            found = self._traits[fact.content] = self._read_traits(fact.content)
+        return found
+
+    def cache_key(self, ordered: Sequence[RunFacts]) -> tuple[int, ...] | None:
+        """Return the cache key of a run: the index of its terminal event, and the content of its events in order.
+
+        The key is None for declarations, for runs of several attempts, and for runs of too many events.
+        """
+        if len(ordered) > _MAX_EVENTS or ordered[-1].kind != "RUN":
+            return None
+        ends = [fact for fact in ordered if fact.type in TERMINAL_TYPES]
+        if ends and len(split_attempts(ordered)) > 1:
+            return None
+        end = ends[0] if len(ends) == 1 else terminal_event(ends)
+        return (_index_of(ordered, end), *[self.content_traits(fact).number for fact in ordered])
+
+    def get(self, key: Hashable) -> CachedRun | None:
+        """Return the cached result for a key, None without one."""
+        found = self._runs.get(key)
+        self.lookups += 1
+        self.hits += found is not None
+        return found
+
+    def add(
+        self,
+        key: tuple[int, ...] | None,
+        facts: Sequence[RunFacts],
+        run: Run,
+        candidates: Sequence[RecurringCandidate],
+        *,
+        uses_schema_sources: bool,
+    ) -> CachedRun:
+        """Return the result of deriving a run, and cache it if it can recur.
+
+        It is not cached if its names mean different datasets at different times, if it takes columns from the schemas
+        of other runs, if lines count by their time (`lineage` facets, replaced lineage), or if the run is not a batch
+        run.
+        """
+        used = frozenset[Name]().union(*(self.content_traits(fact).used_names for fact in facts))
+        plain = replace(run, inputs=_without_versions(run.inputs), outputs=_without_versions(run.outputs))
+        shape = CachedRun(plain, key[0] if key else -1, candidates, used)
+        explicit = run.declared_facets or any(
+            dataset.declared_facets or dataset.replaced_lineage for dataset in run.outputs.values()
+        )
+        own = not explicit and not uses_schema_sources
+        if key is not None and run.processing == "BATCH" and own and all(map(self._naming.is_constant, used)):
+            self._store(key, shape)
+        return shape
+
+    def _store(self, key: Hashable, shape: CachedRun) -> None:
+        if len(self._runs) > _MAX_ENTRIES:
+            self._runs.clear()
+            self._keys_by_name.clear()
+        self._runs[key] = shape
+        for name in shape.used_names:
+            self._keys_by_name[name].add(key)
+
+    def remove_runs_using(self, names: Iterable[Name]) -> None:
+        """Remove the runs that use these names, because the names or the columns of their datasets have changed."""
+        for name in names:
+            for key in self._keys_by_name.pop(name, ()):
+                self._runs.pop(key, None)
+
+    def _read_traits(self, content: EventContent) -> ContentTraits:
+        used: set[Name] = set()
+        uses = (*content.inputs, *content.outputs)
+        for use in uses:
+            used.add(use.name)
+            used |= self._names_in_facet(use.lineage) | self._names_in_facet(use.declared_facet)
+            if use.previous_name:
+                used.add(use.previous_name)
+        for _, content_hash in content.declared_facets:
+            used |= self._names_in_facet(content_hash)
+        forms = dict(content.name_forms)
+        used = {forms.get(name, name) for name in used} if forms else used
+        links = any(use.symlinks for use in uses)
+        tagged = any(use.tags is not None for use in uses)
+        changes = any(use.lifecycle in ("DROP", "RENAME") for use in content.outputs)
+        written = frozenset((*(use.name for use in content.outputs), *content.declared_targets))
+        spellings = frozenset(sent_column_spellings(content, self._contents.lineage))
+        return ContentTraits(self._content_count, frozenset(used), written, links, tagged, changes, spellings)
+
+    def _names_in_facet(self, content_hash: str | None) -> frozenset[Name]:
+        """Return the names of datasets in a lineage facet."""
+        if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
+            return frozenset()
+        found = self._facet_names.get(content_hash)
+        if found is None:
+            lines = self._contents.lineage(content_hash)
+            names = frozenset(name for line in lines for name in (line.source, line.target) if name)
+            found = self._facet_names.put(content_hash, names, len(names))
+        return found
+
+
+def _index_of(ordered: Sequence[RunFacts], fact: RunFacts | None) -> int:
+    return next((place for place, each in enumerate(ordered) if each is fact), -1)
+
+
+def _without_versions(datasets: Mapping[Name, RunDataset]) -> dict[Name, RunDataset]:
+    return {name: replace(dataset, version=None) for name, dataset in datasets.items()}
+
+
+CandidatesByOutput = Mapping[JobOutput, Candidate[OutputLineage]]
+
+
+class DerivedRun(NamedTuple):
     """The result of deriving one run.
 
-    used: names as sent, for datasets or in lineage facets.
-    alike: the same object for runs that report the same about the same datasets, except for versions.
+    used_names: names as sent, for datasets or in lineage facets.
+    shape: the same object for runs that report the same about the same datasets, except for versions.
     schema_sources: datasets whose columns it takes from other runs. Another schema of one of them at its time may
     change the result.
     """
 
     run: Run
-    lineage: Said
-    used: Set[Name]
-    alike: object
+    candidates: CandidatesByOutput
+    used_names: Set[Name]
+    shape: object
     schema_sources: Set[Name] = frozenset()
 
 
 class RunDerivation:
     """Derives runs one at a time.
 
-    shapes: its cache. Callers must remove entries whose names or columns have changed their meaning.
+    run_cache: its cache. Callers must remove entries whose names or columns have changed their meaning.
     """
 
     def __init__(self, rules: EdgeRules):
-        self.shapes = ShapeMemo(rules.contents, rules.naming)
+        self.run_cache = RunCache(rules.contents, rules.naming)
         self._schema_sources: set[Name] = set()
-        self._rules = rules._replace(schema_at=partial(self._lent, rules.schema_at))
+        self._rules = rules._replace(schema_at=partial(self._record_schema_source, rules.schema_at))
 
-    def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> Derived:
+    def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> DerivedRun:
         """Derive a run from all its facts, at least one; nominal_us: its nominal time, or that of a run above it."""
-        ordered = in_order(facts)
-        key = self.shapes.key(ordered)
-        shape = self.shapes.find(key)
+        ordered = order_deciding_facts(facts)
+        key = self.run_cache.cache_key(ordered)
+        shape = self.run_cache.get(key)
         schema_sources: Set[Name] = frozenset()
-        later: Said = {}
+        later: CandidatesByOutput = {}
         if shape is not None:
-            run = self._like(shape, ordered)
+            run = self._run_from_cache(shape, ordered)
         else:
             self._schema_sources.clear()
-            run = fold(facts, self._rules.naming)
-            candidates = _recurring(run, self._rules)
+            run = merge_run(facts, self._rules.naming)
+            candidates = _recurring_candidates(run, self._rules)
             if events := later_attempts(facts):  # such a run is not cached
-                attempt = fold(events, self._rules.naming)
-                later = _said(attempt, _recurring(attempt, self._rules), nominal_us)
-            shape = self.shapes.keep(key, facts, run, candidates, uses_schema_sources=bool(self._schema_sources))
+                attempt = merge_run(events, self._rules.naming)
+                later = _candidates_by_output(attempt, _recurring_candidates(attempt, self._rules), nominal_us)
+            shape = self.run_cache.add(key, facts, run, candidates, uses_schema_sources=bool(self._schema_sources))
             schema_sources = frozenset(self._schema_sources)
-        return Derived(run, {**_said(run, shape.candidates, nominal_us), **later}, shape.used, shape, schema_sources)
+        return DerivedRun(
+            run,
+            {**_candidates_by_output(run, shape.candidates, nominal_us), **later},
+            shape.used_names,
+            shape,
+            schema_sources,
+        )
 
-    def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
+    def _record_schema_source(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
         """Return the schema by the rules, and record its dataset as a source."""
         self._schema_sources.add(dataset)
         return schema_at(dataset, time_us)
 
-    def _like(self, shape: RunShape, ordered: Sequence[RunFacts]) -> Run:
+    def _run_from_cache(self, shape: CachedRun, ordered: Sequence[RunFacts]) -> Run:
         """Return what `fold` returns for a batch run whose events have the same content as those of a cached run."""
         newest, times = ordered[-1], [fact.time_us for fact in ordered]
-        end = ordered[shape.ended] if shape.ended >= 0 else None
+        end = ordered[shape.end_index] if shape.end_index >= 0 else None
         return replace(
             shape.run,
             key=newest.run_key,
-            execution=newest_of(ordered, "execution") or newest.run_key,
-            parent=newest_of(ordered, "parent"),
+            execution=newest_value(ordered, "execution") or newest.run_key,
+            parent=newest_value(ordered, "parent"),
             started_us=min(times),
             ended_us=end and end.time_us,
             last_us=max(times),
             time_us=(end or newest).time_us,
-            inputs=self._dated(shape.run.inputs, ((fact, each) for fact in ordered for each in fact.inputs)),
-            outputs=self._dated(shape.run.outputs, ((fact, each) for fact in ordered for each in fact.outputs)),
-            newest=newest.run_key,
+            inputs=self._add_versions_and_times(
+                shape.run.inputs, ((fact, each) for fact in ordered for each in fact.inputs)
+            ),
+            outputs=self._add_versions_and_times(
+                shape.run.outputs, ((fact, each) for fact in ordered for each in fact.outputs)
+            ),
+            tie_breaker=newest.run_key,
         )
 
-    def _dated(
+    def _add_versions_and_times(
         self, datasets: dict[Name, RunDataset], uses: Iterable[tuple[RunFacts, DatasetUse]]
     ) -> dict[Name, RunDataset]:
         """Set the versions of datasets and the times of their lineage."""
-        told = [(fact, each) for fact, each in uses if each.lineage is not None or each.version]
-        found = dict(datasets) if told else datasets
-        for fact, each in told:
+        changing_uses = [(fact, each) for fact, each in uses if each.lineage is not None or each.version]
+        found = dict(datasets) if changing_uses else datasets
+        for fact, each in changing_uses:
             name = self._rules.naming.resolve(each.name, fact.time_us)
             if dataset := found.get(name):
                 at_us = dataset.lineage_us if each.lineage is None else fact.time_us
@@ -115,37 +306,45 @@ class RunDerivation:
         return found
 
 
-def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
+def job_output_of(run: Run, lineage: OutputLineage) -> JobOutput:
     """Return the job output of a run: with its job, or for a DatasetEvent with its producer."""
     if run.kind == "RUN":
-        return JobOutput(ATTEMPTED if found.attempt else "observed", run.job_key, found.output)
-    return JobOutput("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
+        return JobOutput(ATTEMPTED if lineage.attempt_state else "observed", run.job_key, lineage.output)
+    return JobOutput("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), lineage.output)
 
 
-def _recurring(run: Run, rules: EdgeRules) -> list[RecurringCandidate]:
-    every = (*output_lineages(run, rules), *attempted_output_lineages(run, rules))
+def _recurring_candidates(run: Run, rules: EdgeRules) -> list[RecurringCandidate]:
+    every = (*derive_output_lineages(run, rules), *derive_attempted_lineages(run, rules))
     return [recurring_candidate(run, found) for found in every]
 
 
-def _said(run: Run, candidates: Iterable[RecurringCandidate], nominal_us: int | None) -> Said:
+def _candidates_by_output(
+    run: Run, candidates: Iterable[RecurringCandidate], nominal_us: int | None
+) -> CandidatesByOutput:
     return {candidate.job_output: _candidate(run, candidate, nominal_us) for candidate in candidates}
 
 
-def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
+def recurring_candidate(run: Run, lineage: OutputLineage) -> RecurringCandidate:
     """Return what a run reports about one of its outputs, without the fields that differ from run to run."""
     return RecurringCandidate(
-        job_output_of(run, found), weight_of(found), found.rows_confirmed, _write_kind(run, found), found
+        job_output_of(run, lineage),
+        lineage_weight(lineage),
+        lineage.rows_confirmed,
+        _write_kind_of_output(run, lineage),
+        lineage,
     )
 
 
-def _write_kind(run: Run, found: OutputLineage) -> int:
+def _write_kind_of_output(run: Run, lineage: OutputLineage) -> int:
     """Return one of `WRITE_KINDS`."""
-    written = run.outputs.get(found.output) if found.output and run.completed else None
+    written = run.outputs.get(lineage.output) if lineage.output and run.is_completed else None
     if written is None:
-        return ADDS
+        return ADDS_ROWS
     alone = len(run.outputs) == 1
     return write_kind(
-        Write(run.job.name, written.name, written.lifecycle, run.write_signs, written.is_part, alone, run.failed)
+        CompletedWrite(
+            run.job.name, written.name, written.lifecycle, run.write_signs, written.is_part, alone, run.has_failed
+        )
     )
 
 
@@ -153,7 +352,7 @@ def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) 
     _, weight, rows_confirmed, rewrites, lineage = candidate
     return Candidate(
         run.time_us,
-        run.newest,
+        run.tie_breaker,
         run.key,
         run.execution,
         run.started_us,
@@ -166,10 +365,34 @@ def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) 
     )
 
 
-def weight_of(found: OutputLineage) -> int:
+def lineage_weight(lineage: OutputLineage) -> int:
     """Return how much a run reports about an output; see `Candidate.weight`."""
-    if found.attempt:
-        return OPAQUE
-    if found.carries:
-        return INFERRED if found.inferred else CARRIES
-    return OPAQUE if found.opaque or found.tables or found.also_read or found.jobs else SILENT
+    if lineage.attempt_state:
+        return INPUTS_ONLY
+    if lineage.has_column_lineage:
+        return INFERRED_LINEAGE if lineage.is_inferred else REPORTED_LINEAGE
+    return (
+        INPUTS_ONLY
+        if lineage.opaque_inputs or lineage.source_datasets or lineage.other_inputs or lineage.source_jobs
+        else NO_SOURCES
+    )
+
+
+def sent_column_spellings(
+    content: EventContent, edges_of: Callable[[str], Sequence[SentEdge]]
+) -> Iterator[tuple[Name, str]]:
+    """Yield (dataset name, column) for each column in an event's lineage facets that is not in lower case.
+
+    edges_of: returns the lines of a lineage facet by its hash.
+    """
+    facets_of_uses = [
+        (use.name, each) for use in (*content.inputs, *content.outputs) for each in (use.lineage, use.declared_facet)
+    ]
+    declared, forms = [(None, each) for _, each in content.declared_facets], dict(content.name_forms)
+    for carrier, content_hash in (*facets_of_uses, *declared):
+        if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
+            continue
+        for line in edges_of(content_hash):
+            for name, column in ((line.target or carrier, line.output_column), (line.source, line.source_column)):
+                if name is not None and column is not None and column != column.casefold():
+                    yield forms.get(name, name), column

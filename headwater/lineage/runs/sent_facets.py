@@ -11,18 +11,18 @@ from headwater.events.event import EventShape, Facet
 from headwater.events.facet_digests import is_deleted
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
-from headwater.lineage.edges.facet_contents import Canonical
+from headwater.lineage.edges.facet_contents import CanonicalizeName
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import order_of, order_text, placed
-from headwater.lineage.runs.event_reading import CanonicalJob
-from headwater.lineage.runs.job_identity import job_key, run_key
+from headwater.lineage.runs.event_order import event_order, order_text, order_text_at_index
+from headwater.lineage.runs.event_reading import CanonicalizeJob
+from headwater.lineage.runs.jobs import job_key, run_key
 
 Facets = dict[str, Raw]
 
-EventNames = Callable[[str, str], Canonical]
+CanonicalizerOfEvent = Callable[[str, str], CanonicalizeName]
 """(producer, namespace of the job) → function for the form of dataset names in such an event (`NameRules.in_event`)"""
 
-RUN_PLACE = 1
+RUN_INDEX = 1
 """The position of the run among the entities of an event, after its job."""
 
 _members = msgspec.json.Decoder(dict[str, Raw])
@@ -48,12 +48,12 @@ class SentFacet(NamedTuple):
         return is_deleted(bytes(self.value))
 
 
-def read_stored(body: str) -> WireEvent:
+def parse_stored_event(body: str) -> WireEvent:
     """Parse the body of a row of table `events`; raises InvalidEvent if it is not a valid event."""
     return read_wire_event(repair_surrogates(body.encode()))[0]
 
 
-def _as_sent(job: Name, _outputs: Iterable[Name]) -> Name:
+def _sent_job_name(job: Name, _outputs: Iterable[Name]) -> Name:
     return job
 
 
@@ -61,21 +61,23 @@ def sent_facets(
     event_id: str,
     received_us: int,
     wire: WireEvent,
-    names: EventNames,
-    jobs: CanonicalJob = _as_sent,
+    names: CanonicalizerOfEvent,
+    jobs: CanonicalizeJob = _sent_job_name,
     *,
-    of_runs: bool = False,
+    has_run_specific_facets: bool = False,
 ) -> Iterator[SentFacet]:
     """Yield the facets of an event.
 
     names: returns the form of dataset names in an event (rule 2); jobs: returns the canonical name of a job (rule 3).
-    of_runs: also yield input and output facets of datasets, which concern one run, such as `subset`.
+    has_run_specific_facets: also yield input and output facets of datasets, which concern one run, such as `subset`.
     """
     sent_us, _ = parse_time(wire.eventTime)
     time_us = received_us if sent_us is None else sent_us
-    order = order_text(order_of(event_id, wire.eventType or "OTHER", time_us, received_us))
-    for place, (entity, name, facets) in enumerate(_entities(wire, names, jobs, of_runs=of_runs)):
-        text = placed(order, place)
+    order = order_text(event_order(event_id, wire.eventType or "OTHER", time_us, received_us))
+    for place, (entity, name, facets) in enumerate(
+        _facets_of_entities(wire, names, jobs, of_runs=has_run_specific_facets)
+    ):
+        text = order_text_at_index(order, place)
         for facet, value in facets.items():
             if value != NULL:
                 yield SentFacet(entity, name, facet, text, time_us, value)
@@ -90,33 +92,33 @@ def sent_datasets(wire: WireEvent) -> list[WireDataset]:
 
 def run_facets(wire: WireEvent) -> Facets:
     """Return the facets of the run of an event by name, an empty mapping without a run."""
-    return members(wire.run.facets) if wire.run is not UNSET else {}
+    return decode_members(wire.run.facets) if wire.run is not UNSET else {}
 
 
-def members(raw: Raw | None) -> Facets:
+def decode_members(raw: Raw | None) -> Facets:
     """Return the undecoded facets of an object by name, an empty mapping if it is absent or null."""
     return _members.decode(raw) if raw and raw != NULL else {}
 
 
-def told_by_shape(
-    kind: str, job: Name, order: str, shape: EventShape, canonical: Canonical, *, jobs: CanonicalJob
+def facets_of_shape(
+    kind: str, job: Name, order: str, shape: EventShape, canonical_name: CanonicalizeName, *, jobs: CanonicalizeJob
 ) -> Iterator[tuple[str, Name, str, Facet]]:
     """Yield (entity, name, order, facet) for the job and the datasets of an event, in the order of `sent_facets`.
 
-    kind: that of the event; order: its text; canonical: returns the form of a dataset's name in the event.
+    kind: that of the event; order: its text; canonical_name: returns the form of a dataset's name in the event.
     jobs: returns the canonical name of a job.
     """
-    place = 0
+    first_index = 0
     if kind != "DATASET":
         job = jobs(job, (Name(each.namespace, each.name) for each in shape.outputs))
-        yield from (("job", job_key(job, None), placed(order, 0), facet) for facet in shape.job_facets)
-        place = RUN_PLACE + 1 if kind == "RUN" else 1
-    for at, of in enumerate((*shape.inputs, *shape.outputs), place):
-        name, text = canonical(of.namespace, of.name), placed(order, at)
-        yield from (("dataset", name, text, facet) for facet in of.facets)
+        yield from (("job", job_key(job, None), order_text_at_index(order, 0), facet) for facet in shape.job_facets)
+        first_index = RUN_INDEX + 1 if kind == "RUN" else 1
+    for index, dataset in enumerate((*shape.inputs, *shape.outputs), first_index):
+        name, text = canonical_name(dataset.namespace, dataset.name), order_text_at_index(order, index)
+        yield from (("dataset", name, text, facet) for facet in dataset.facets)
 
 
-def job_of(wire: WireEvent, jobs: CanonicalJob) -> Name | None:
+def canonical_job(wire: WireEvent, jobs: CanonicalizeJob) -> Name | None:
     """Return the canonical name of the job of an event (rule 3), None for a DatasetEvent."""
     if wire.job is UNSET:
         return None
@@ -124,25 +126,25 @@ def job_of(wire: WireEvent, jobs: CanonicalJob) -> Name | None:
     return jobs(Name(wire.job.namespace, wire.job.name).cut, [Name(each.namespace, each.name) for each in outputs])
 
 
-def canonical_in(wire: WireEvent, names: EventNames, jobs: CanonicalJob) -> Canonical:
+def canonicalizer_of(wire: WireEvent, names: CanonicalizerOfEvent, jobs: CanonicalizeJob) -> CanonicalizeName:
     """Return the function for the canonical form of dataset names in an event (rule 2.1)."""
-    called = job_of(wire, jobs)
+    called = canonical_job(wire, jobs)
     return names(wire.producer, called.namespace if called else "")
 
 
-def _entities(
-    wire: WireEvent, names: EventNames, jobs: CanonicalJob, *, of_runs: bool
+def _facets_of_entities(
+    wire: WireEvent, names: CanonicalizerOfEvent, jobs: CanonicalizeJob, *, of_runs: bool
 ) -> Iterator[tuple[str, Name, Facets]]:
     job = wire.job if wire.job is not UNSET else None
-    called = job_of(wire, jobs)
-    canonical = names(wire.producer, called.namespace if called else "")
-    if job and called:
+    canonical_name_of_job = canonical_job(wire, jobs)
+    canonical_name = canonicalizer_of(wire, names, jobs)
+    if job and canonical_name_of_job:
         name = Name(job.namespace, job.name)
-        yield "job", job_key(called, None), members(job.facets)
+        yield "job", job_key(canonical_name_of_job, None), decode_members(job.facets)
         if wire.run is not UNSET:
             yield "run", Name("", run_key(wire.run.runId, name)), run_facets(wire)
     for dataset in sent_datasets(wire):
-        facets = members(dataset.facets)
+        facets = decode_members(dataset.facets)
         if of_runs:
-            facets = members(dataset.inputFacets) | members(dataset.outputFacets) | facets
-        yield "dataset", canonical(dataset.namespace, dataset.name), facets
+            facets = decode_members(dataset.inputFacets) | decode_members(dataset.outputFacets) | facets
+        yield "dataset", canonical_name(dataset.namespace, dataset.name), facets

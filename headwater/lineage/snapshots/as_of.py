@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from headwater.lineage.edges.origins import ORIGINS, Origin, origin_of
+from headwater.lineage.edges.output_lineage import EDGE_ORIGINS, EdgeOrigin, edge_origin
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot, Window
@@ -21,7 +21,7 @@ class AsOf(NamedTuple):
     known_at_us: int | None = None
     seen_since_us: int | None = None
     every: bool = False
-    origins: frozenset[Origin] = ORIGINS
+    origins: frozenset[EdgeOrigin] = EDGE_ORIGINS
     newest: bool = False
     window_us: int | None = None
 
@@ -42,7 +42,7 @@ class AsOf(NamedTuple):
 
     def excluded_edge_sets(self, snapshot: Snapshot) -> Iterator[int]:
         """Yield the edge sets of origins that the question excludes."""
-        return (number for number, said in snapshot.graph.sets.items() if origin_of(*said) not in self.origins)
+        return (number for number, said in snapshot.graph.sets.items() if edge_origin(*said) not in self.origins)
 
 
 class View(NamedTuple):

@@ -157,7 +157,7 @@ class CountedEdges:
         while todo:
             node = todo.pop()
             for dataset in self.lifetimes.moved_on(self.nesting.dataset_of(node), forward=forward):
-                more = {each.node for each in self.nesting.moved(node, dataset)} - found
+                more = {each.node for each in self.nesting.counterparts_at_location(node, dataset)} - found
                 found |= more
                 todo.extend(more)
         return found

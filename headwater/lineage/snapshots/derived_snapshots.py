@@ -4,28 +4,31 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
-from headwater.lineage.edges.column_spellings import chosen_spellings
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput, newness
-from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, RelatedRuns, outcome
-from headwater.lineage.edges.facet_contents import Contents
-from headwater.lineage.edges.run_edges import OutputLineage, others_read
-from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
-from headwater.lineage.edges.schema_history import seen_schemas
-from headwater.lineage.edges.write_kinds import rewrites
+from headwater.lineage.edges.candidates import Candidate, JobOutput, candidate_order_key
+from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, RelatedRuns, resolve_edge_sets
+from headwater.lineage.edges.facet_contents import FacetContents
+from headwater.lineage.edges.output_lineage import OutputLineage, inputs_other_than_output
+from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns, preferred_spellings
+from headwater.lineage.edges.schema_history import schema_mentions
+from headwater.lineage.edges.write_kinds import is_whole_rewrite
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
-from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
+from headwater.lineage.rules.applied_rules import ReportedWrite, decide_write_kind
 from headwater.lineage.rules.tags import newest_tags, tags_facets
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
-from headwater.lineage.runs.commit_proofs import CommitProofs, proofs_in
+from headwater.lineage.runs.commit_proofs import CommitProofs, parse_proof_signs
 from headwater.lineage.runs.derivation import Derivation
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import (
+    RetiredJobs,
+    declared_retirements,
+    deleted_jobs,
+    job_key,
+    newest_retirement_times,
+)
 from headwater.lineage.runs.lost_runs import has_ended
-from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.memory_store import MemoryStore, RelatedRunsInMemory
 from headwater.lineage.runs.merged_run import Run
-from headwater.lineage.runs.related_runs import RelatedRunsInMemory
-from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, deleted_by, newest_retirements
-from headwater.lineage.runs.run_facts import RunFacts, Tag, names_of_parts
+from headwater.lineage.runs.run_facts import RunFacts, Tag, names_with_part_mentions
 from headwater.lineage.snapshots.snapshot import Remask, Seen, Snapshot, Stats, without_masking_file
 from headwater.lineage.snapshots.whole_rewrites import WholeRewrite, newest_rewrite
 
@@ -60,12 +63,14 @@ class CandidateSnapshot(Snapshot):
     def take(self, candidates: Candidates[OutputLineage], relations: RelatedRuns) -> None:
         """Add the candidates of one output, in all its generations, as edge sets."""
         self._candidates.update(candidates)
-        for job_output, edge_sets in outcome(candidates, lambda lineage: lineage, relations).items():
+        for job_output, edge_sets in resolve_edge_sets(candidates, lambda lineage: lineage, relations).items():
             same = defaultdict[OutputLineage, list[Candidate[OutputLineage]]](list)
             for candidate in candidates[job_output]:
                 same[candidate.lineage].append(candidate)
             for edge_set in edge_sets:
-                if job_output.layer != "observed" and not (edge_set.live or edge_set.latest or edge_set.reading):
+                if job_output.layer != "observed" and not (
+                    edge_set.is_live or edge_set.is_latest or edge_set.is_live_across_generations
+                ):
                     continue  # a newer declaration has replaced it
                 self._add_edge_set(job_output, edge_set, same[edge_set.lineage])
         for output in {job_output.output for job_output in candidates}:
@@ -76,7 +81,7 @@ class CandidateSnapshot(Snapshot):
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of a dataset in its generation."""
         found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.plain)
-        return found.with_unlisted(spellings) if spellings else found
+        return found.with_unlisted_spellings(spellings) if spellings else found
 
     def base_us(self, dataset: Name) -> int | None:
         """Return the time (us) of the base list of a dataset in its generation, None without one (rule 12.7)."""
@@ -106,7 +111,7 @@ class CandidateSnapshot(Snapshot):
 
     def newest_run(self, number: int) -> str | None:
         """Return the key of the newest run behind an edge set."""
-        return max(self._candidates_by_edge_set[number], key=newness).run_key
+        return max(self._candidates_by_edge_set[number], key=candidate_order_key).run_key
 
     def has_ended(self, run: str) -> bool:
         """Tell whether a run without a terminal event is known to have ended with its parent or its root run."""
@@ -114,7 +119,7 @@ class CandidateSnapshot(Snapshot):
 
     def applications(self, number: int) -> Set[str]:
         """Return the parents of the runs behind an edge set that belong to the newest execution of its job."""
-        newest = max(self._candidates[self.graph.sets[number][0]], key=newness).execution
+        newest = max(self._candidates[self.graph.sets[number][0]], key=candidate_order_key).execution
         runs = (
             candidate.run_key for candidate in self._candidates_by_edge_set[number] if candidate.execution == newest
         )
@@ -157,9 +162,11 @@ class CandidateSnapshot(Snapshot):
 def counted_rewrites(
     candidates: Candidates[OutputLineage], *, by_parts: bool
 ) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
-    """Return candidates in which `rewrites` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
+    """Return candidates in which `write_kind` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
     return {
-        job_output: [each._replace(rewrites=int(rewrites(each.rewrites, by_parts=by_parts))) for each in own]
+        job_output: [
+            each._replace(write_kind=int(is_whole_rewrite(each.write_kind, has_parts=by_parts))) for each in own
+        ]
         for job_output, own in candidates.items()
     }
 
@@ -170,7 +177,7 @@ class FactSnapshot(CandidateSnapshot):
     def __init__(
         self,
         facts: Sequence[RunFacts],
-        contents: Contents,
+        contents: FacetContents,
         remask: Remask = without_masking_file,
         rules: UserRules = NO_RULES,
         *,
@@ -183,22 +190,24 @@ class FactSnapshot(CandidateSnapshot):
         self.store, naming = MemoryStore(), NameResolver()
         super().__init__(naming, remask, rules)
         derivation = Derivation(self.store, contents, naming)
-        derivation.add(facts)
+        derivation.add_facts(facts)
         self.newest_us = max((fact.time_us for fact in facts if fact.order.credible), default=None)
-        deleted = ((job, fact.time_us) for fact in facts if fact.order.credible for job in deleted_by(fact))
+        deleted = ((job, fact.time_us) for fact in facts if fact.order.credible for job in deleted_jobs(fact))
         end_us = self.newest_us if until_us is None else until_us
-        self.retired = newest_retirements([*deleted, *declared_until(rules.names.jobs.retired, end_us)])
-        seen = (each for fact in facts for each in seen_schemas(fact))
-        described = {schema.dataset(name, naming) for name, schema in seen}
-        self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
-        bases = ((dataset, derivation.schemas.base(dataset)) for dataset in described)
+        self.retired = newest_retirement_times([*deleted, *declared_retirements(rules.names.jobs.retired, end_us)])
+        seen = (each for fact in facts for each in schema_mentions(fact))
+        described = {schema.described_dataset(name, naming) for name, schema in seen}
+        self.schemas = {dataset: derivation.schema_history.columns(dataset) for dataset in described}
+        bases = ((dataset, derivation.schema_history.base_list(dataset)) for dataset in described)
         self.base_times = {dataset: base.time_us for dataset, base in bases if base}
-        self._written_keys = {dataset: derivation.schemas.written_keys(dataset) for dataset in self.base_times}
+        self._written_keys = {
+            dataset: derivation.schema_history.written_column_keys(dataset) for dataset in self.base_times
+        }
         sent: dict[Name, set[str]] = {}
         for fact in facts:
-            for name, column in derivation.shapes.traits(fact).spellings:
+            for name, column in derivation.run_cache.content_traits(fact).spellings:
                 sent.setdefault(name, set()).add(column)
-        self.spellings = {name: chosen_spellings(columns) for name, columns in sent.items()}
+        self.spellings = {name: preferred_spellings(columns) for name, columns in sent.items()}
         self.tagged = newest_tags((facet for fact in facts for facet in tags_facets(fact)), naming)
         runs = sorted(self.store.runs.values(), key=lambda run: (run.time_us, run.key))
         self.jobs = {run.job_key: job_key(run.job, None) for run in runs}
@@ -206,14 +215,14 @@ class FactSnapshot(CandidateSnapshot):
         self.ended = {run.key for run in runs if self._has_ended(run)}
         relations = RelatedRunsInMemory(runs, self.store.candidates)
         parts, self._proofs = (
-            names_of_parts(facts),
-            CommitProofs(p for f in facts for p in proofs_in(f.content.write_signs)),
+            names_with_part_mentions(facts),
+            CommitProofs(p for f in facts for p in parse_proof_signs(f.content.write_signs)),
         )
         for output, candidates in by_output(self.store.candidates).items():
             by_parts = output is not None and not parts.isdisjoint(naming.names_of(output))
             self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
-            self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+            self.ever_read.update(name.plain for each in lineage for name in inputs_other_than_output(each))
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
         """Return the keys of the columns of a dataset with a base list that lists of writers contain."""
@@ -231,19 +240,19 @@ class FactSnapshot(CandidateSnapshot):
     def _counted_rewrites(
         self, candidates: Candidates[OutputLineage], rules: UserRules, *, by_parts: bool
     ) -> Candidates[OutputLineage]:
-        """Return candidates in which `rewrites` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
+        """Return candidates in which `write_kind` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
 
         def counts(job_output: JobOutput, each: Candidate[OutputLineage]) -> int:
             producer = self.store.runs[each.run_key].producer
-            is_whole = self._proofs.is_whole(each.run_key, names)
-            write = ReportedWrite(producer, each.run_key, each.rewrites, is_whole)
-            return int(rewrites(decided_kind(rules, job_output, write), by_parts=by_parts))
+            is_whole = self._proofs.is_whole_rewrite(each.run_key, names)
+            write = ReportedWrite(producer, each.run_key, each.write_kind, is_whole)
+            return int(is_whole_rewrite(decide_write_kind(rules, job_output, write), has_parts=by_parts))
 
         output = next(iter(candidates)).output
         names = self.naming.names_of(output.plain) if output is not None and self._proofs else ()
 
         return {
-            job_output: [each._replace(rewrites=counts(job_output, each)) for each in own]
+            job_output: [each._replace(write_kind=counts(job_output, each)) for each in own]
             for job_output, own in candidates.items()
         }
 
@@ -264,11 +273,11 @@ class FactSnapshot(CandidateSnapshot):
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that an event names, even if no such run completed."""
-        return {self.resolve(name) for name in self.store.names()}
+        return {self.resolve(name) for name in self.store.used_names()}
 
     def is_in_events(self, dataset: Name) -> bool:
         """Tell whether an event names a dataset, even if no such run completed."""
-        return not self.store.names().isdisjoint(self.naming.names_of(dataset))
+        return not self.store.used_names().isdisjoint(self.naming.names_of(dataset))
 
 
 def by_output(

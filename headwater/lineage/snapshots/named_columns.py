@@ -25,11 +25,11 @@ def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
             own = snapshot.columns(generation)
             listed = (*own.by_key, *unlisted_columns(snapshot, generation))
             for key in listed if based_us is None else named_since(snapshot, generation, based_us):
-                more.setdefault(columns.key(key), own.shown(key))
+                more.setdefault(columns.key(key), own.displayed_spelling(key))
             if own.names and based_us is None:
                 based_us = snapshot.base_us(generation) if others else None
                 break
-    return columns.with_more(more)
+    return columns.with_additional_columns(more)
 
 
 def named_since(snapshot: "Snapshot", generation: Name, base_us: int) -> list[str]:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from headwater.lineage.edges.current_candidates import SILENT, JobOutput
+from headwater.lineage.edges.candidates import NO_SOURCES, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.nesting import Nesting
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -16,9 +16,8 @@ from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
-from headwater.lineage.runs.job_identity import job_key
-from headwater.lineage.runs.retired_jobs import RetiredJobs
-from headwater.lineage.runs.run_derivation import weight_of
+from headwater.lineage.runs.jobs import RetiredJobs, job_key
+from headwater.lineage.runs.run_derivation import lineage_weight
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.lifetimes import Lifetimes
@@ -160,7 +159,7 @@ class Snapshot(ABC):
         for number, (job_output, _) in self.graph.sets.items():
             if job_output.has_job:
                 of_job.setdefault(job_output.job, []).append(number)
-        since = ((job, retired.since_us(job, self.job(job))) for job in of_job)
+        since = ((job, retired.retired_since_us(job, self.job(job))) for job in of_job)
         return frozenset(
             number
             for job, since_us in since
@@ -228,7 +227,7 @@ class Snapshot(ABC):
 
     def rows_until(self, dataset: Name, written_us: int) -> int:
         """Return when the rows of a write were gone (us), `MAX_TIME_US` if they may still be there (rule 6.9)."""
-        rewrite, keeps_us = self.rewritten(dataset), self.rules.keeps_us(dataset.plain)
+        rewrite, keeps_us = self.rewritten(dataset), self.rules.retention_us(dataset.plain)
         until_us = rewrite.ended_us if rewrite is not None and replaces(rewrite, written_us) else MAX_TIME_US
         newest_us = self.newest_event_us() if keeps_us is not None else None
         if keeps_us is None or newest_us is None or written_us + keeps_us >= newest_us:
@@ -309,7 +308,7 @@ class Snapshot(ABC):
 
     def nesting(self) -> Iterable[Name]:
         """Return the datasets whose newest schema has nested columns."""
-        return (dataset for dataset in self.described() if self.columns(dataset).nests)
+        return (dataset for dataset in self.described() if self.columns(dataset).has_nested_columns)
 
     def _put(
         self,
@@ -325,13 +324,13 @@ class Snapshot(ABC):
         later: as in `Graph.put`.
         """
         graph, lineage = self.graph, self._remask(job_output, edge_set.lineage)
-        graph.put(number, job_output, lineage, edge_set.explained, edge_set.accounted, later=later)
+        graph.put(number, job_output, lineage, edge_set.explained_inputs, edge_set.accounted_inputs, later=later)
         if number in graph.attempted:
             self._count(number, False, False, False)
             self._attempt_us[number] = last_us
             return
-        self._count(number, edge_set.live, edge_set.latest, edge_set.reading)
-        if job_output.layer == "observed" and number in graph.sets and weight_of(edge_set.lineage) > SILENT:
+        self._count(number, edge_set.is_live, edge_set.is_latest, edge_set.is_live_across_generations)
+        if job_output.layer == "observed" and number in graph.sets and lineage_weight(edge_set.lineage) > NO_SOURCES:
             self._last_us[number] = last_us
 
     def _count(self, number: int, *counts: int) -> None:

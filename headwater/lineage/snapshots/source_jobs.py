@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import chain
 from typing import NamedTuple
 
-from headwater.lineage.edges.accounting import ALL_COLUMNS, ColumnList, LineColumns
-from headwater.lineage.edges.run_edges import JobFeed, OutputLineage
+from headwater.lineage.edges.accounted_columns import ALL_COLUMNS, ColumnList, LineColumns
+from headwater.lineage.edges.output_lineage import JobFeed, OutputLineage
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.traversal.column_graph import Graph
@@ -47,13 +47,13 @@ def explained_by_jobs(
         columns = columns_of(lineage.output)
         listed = ColumnList(frozenset(columns.by_key), columns.top_level)
         accounted = _accounted_columns(lineage)
-        is_whole = not listed.unaccounted(accounted)
+        is_whole = not listed.unaccounted_keys(accounted)
         for each in same:
             if is_whole:
-                found.inputs[each] = lineage.named
-            left_out = frozenset(graph.sets[each][1].unaccounted)
+                found.inputs[each] = lineage.column_sources
+            left_out = frozenset(graph.sets[each][1].unaccounted_columns)
             known = bool(left_out) and ALL_COLUMNS not in left_out
-            if known and not ColumnList(left_out, listed.top_level).unaccounted(accounted):
+            if known and not ColumnList(left_out, listed.top_level).unaccounted_keys(accounted):
                 found.complete.add(each)
     return found
 
@@ -61,7 +61,9 @@ def explained_by_jobs(
 def _accounted_columns(lineage: OutputLineage) -> LineColumns:
     """Return the columns that a declaration accounts for. `dataset` entries account for none."""
     named = {edge.target for edge in lineage.edges if edge.target is not None}
-    return LineColumns(named.union(lineage.bare).difference(lineage.unaccounted), frozenset(), frozenset())
+    return LineColumns(
+        named.union(lineage.sourceless_columns).difference(lineage.unaccounted_columns), frozenset(), frozenset()
+    )
 
 
 class DatasetsThroughJobs(NamedTuple):
@@ -96,13 +98,13 @@ def follow_source_jobs(
     unfollowed = set()
     for number in graph.with_source_jobs:
         job_output, lineage = graph.sets[number]
-        sources = set(map(key_as_sent, lineage.jobs))
+        sources = set(map(key_as_sent, lineage.source_jobs))
         every = jobs.behind(sources)
         found = frozenset().union(*map(jobs.reads, every))
         if found:
             through[number] = found
         own = {job_output.job, name_of(job_output.job)} & sources
-        reads_itself = bool(lineage.reads) or any(map(jobs.is_fed, own))
+        reads_itself = bool(lineage.read_datasets) or any(map(jobs.is_fed, own))
         if (own and not reads_itself) or not all(map(newest_jobs.leads_to_a_dataset, every)):
             unfollowed.add(number)
     return DatasetsThroughJobs(through, frozenset(unfollowed))
@@ -132,7 +134,7 @@ class _JobReads:
         self._reads: dict[Name, frozenset[Name]] = {}
         self._feeds: dict[Name, list[JobFeed]] = {}
         for number in graph.feeding:
-            for feed in graph.sets[number][1].feeds:
+            for feed in graph.sets[number][1].job_feeds:
                 self._feeds.setdefault(key_as_sent(feed.job), []).append(feed)
 
     def behind(self, jobs: Iterable[Name]) -> set[Name]:
@@ -143,8 +145,10 @@ class _JobReads:
             job = todo.pop()
             if job not in found:
                 found.add(job)
-                named = chain.from_iterable(self._graph.sets[number][1].jobs for number in self._edge_sets_of(job))
-                fed = chain.from_iterable(feed.jobs for feed in self._feeds.get(job, ()))
+                named = chain.from_iterable(
+                    self._graph.sets[number][1].source_jobs for number in self._edge_sets_of(job)
+                )
+                fed = chain.from_iterable(feed.source_jobs for feed in self._feeds.get(job, ()))
                 todo += map(self._key_as_sent, (*named, *fed))
         return found
 
@@ -152,8 +156,8 @@ class _JobReads:
         """Return the datasets that a job itself reads."""
         found = self._reads.get(job)
         if found is None:
-            own = chain.from_iterable(self._graph.sets[number][1].reads for number in self._edge_sets_of(job))
-            fed = chain.from_iterable(feed.datasets for feed in self._feeds.get(job, ()))
+            own = chain.from_iterable(self._graph.sets[number][1].read_datasets for number in self._edge_sets_of(job))
+            fed = chain.from_iterable(feed.source_datasets for feed in self._feeds.get(job, ()))
             found = self._reads[job] = frozenset((*own, *fed))
         return found
 
@@ -163,7 +167,7 @@ class _JobReads:
 
     def is_fed(self, job: Name) -> bool:
         """Tell whether an event reports a dataset that feeds a job (rule 4.13)."""
-        return any(feed.datasets for feed in self._feeds.get(job, ()))
+        return any(feed.source_datasets for feed in self._feeds.get(job, ()))
 
     def _edge_sets_of(self, job: Name) -> set[int]:
         return self._numbers.get(job, set())

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from headwater.lineage.edges.current_candidates import SILENT, Candidate, newness
+from headwater.lineage.edges.candidates import NO_SOURCES, Candidate, candidate_order_key
 
 K = TypeVar("K")
 
@@ -25,7 +25,7 @@ class ValidityInterval(NamedTuple, Generic[K]):
 
 
 class ValidityHistory(Generic[K]):
-    """The intervals of all edges of one job and output, from old to new; see `current_candidates.standing`.
+    """The intervals of all edges of one job and output, from old to new; see `select_counted_candidates`.
 
     A run counts from its own time on, with all that is known about it today.
     """
@@ -90,14 +90,14 @@ class ValidityHistory(Generic[K]):
         one before.
         """
         self._candidates.setdefault(candidate.execution, []).append(candidate)
-        if self._observed and self._has_lineage and candidate.weight == SILENT:
+        if self._observed and self._has_lineage and candidate.weight == NO_SOURCES:
             return
-        if not self._has_lineage and candidate.weight > SILENT:
+        if not self._has_lineage and candidate.weight > NO_SOURCES:
             self._has_lineage, self._latest_rank, self._current_rank = True, None, None
-        order = newness(candidate)
+        order = candidate_order_key(candidate)
         if self._latest_rank is None or order >= self._latest_rank:  # a backfill of an older period is never the newest
             self._latest, self._latest_rank = candidate.execution, order
-        rank = (candidate.weight if candidate.carries and self._observed else SILENT, order)
+        rank = (candidate.weight if candidate.has_column_lineage and self._observed else NO_SOURCES, order)
         if self._current_rank is None or rank >= self._current_rank:
             self._current, self._current_rank = candidate.execution, rank
 

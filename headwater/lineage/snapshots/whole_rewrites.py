@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.candidates import Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import is_writing_half
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import is_statement_half
+from headwater.lineage.runs.jobs import is_ctas_statement
 
 DAY_US = 86_400_000_000
 WINDOW_DAYS = 92
@@ -29,7 +29,7 @@ def newest_rewrite(candidates: Iterable[tuple[JobOutput, Candidate[Any]]]) -> Wh
     every = list(candidates)
     last: dict[JobOutput, Candidate[Any]] = {}
     for job_output, each in every:
-        if each.rewrites and (job_output not in last or _start(each) > _start(last[job_output])):
+        if each.write_kind and (job_output not in last or _start(each) > _start(last[job_output])):
             last[job_output] = each
     found = (rewrite_of(job_output, each, every) for job_output, each in last.items())
     return max(found, default=None)
@@ -58,7 +58,7 @@ def start_of_rewrite(job: Name, started_us: int, last_us: int, beside: Iterable[
     started_us, last_us: times of the first and last event of its run.
     beside: (job, time) of what the same execution wrote into the dataset up to its end.
     """
-    if not is_statement_half(job) or started_us != last_us:
+    if not is_ctas_statement(job) or started_us != last_us:
         return started_us
     return min(started_us, max((time_us for by, time_us in beside if is_writing_half(by)), default=started_us))
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from headwater.lineage.edges.accounting import lists_some_columns
-from headwater.lineage.edges.facet_contents import Contents, SentEdge, SentSql, Transformation
-from headwater.lineage.edges.joined_lists import is_joined
+from headwater.lineage.edges.accounted_columns import may_list_partial_columns
+from headwater.lineage.edges.facet_contents import FacetContents, SentEdge, SentSql, Transformation
+from headwater.lineage.edges.schema_columns import is_joined_hash
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Script, ScriptDataset
 from headwater.lineage.sql.dialects import dialect_of
@@ -35,14 +35,14 @@ class InferredLineage(NamedTuple):
 
 
 def infer_lineage(
-    script: Script, contents: Contents, schema_of: Callable[[Name], str | None]
+    script: Script, contents: FacetContents, schema_of: Callable[[Name], str | None]
 ) -> Mapping[Name, InferredLineage]:
     """Return the inferred lineage of each output that the SQL writes.
 
     schema_of: returns the hash of the schema of a dataset for which the run itself reports no columns.
     """
     sql = contents.sql(script.sql)
-    is_incomplete = lists_some_columns(script.producer)
+    is_incomplete = may_list_partial_columns(script.producer)
     tables = tuple(
         _run_table(each, contents, each.schema or schema_of(each.dataset), is_incomplete=is_incomplete)
         for each in script.datasets
@@ -56,7 +56,7 @@ def infer_lineage(
     }
 
 
-def defined_names(script: Script, contents: Contents) -> frozenset[Parts]:
+def defined_names(script: Script, contents: FacetContents) -> frozenset[Parts]:
     """Return the names that the SQL defines itself (CTEs, aliases and temporary tables), split into parts."""
     sql = contents.sql(script.sql)
     return _defined_names(sql.query, _dialect(script, sql))
@@ -106,10 +106,10 @@ def _defined_names(query: str, dialect: str) -> frozenset[Parts]:
     return frozenset(name_parts(name) for name in script_defined_names(query, dialect))
 
 
-def _run_table(each: ScriptDataset, contents: Contents, schema: str | None, *, is_incomplete: bool) -> RunTable:
+def _run_table(each: ScriptDataset, contents: FacetContents, schema: str | None, *, is_incomplete: bool) -> RunTable:
     columns = contents.schema(schema) if schema else ()
     names = tuple(".".join(path) for path in columns)
-    return RunTable(each.names, names, each.is_input, each.is_output, is_incomplete, is_joined(schema or ""))
+    return RunTable(each.names, names, each.is_input, each.is_output, is_incomplete, is_joined_hash(schema or ""))
 
 
 def _has_other_source(result: "OutputColumns", output_index: int) -> bool:

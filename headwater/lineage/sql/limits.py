@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from headwater.lineage.edges.facet_contents import LONGEST_SQL
+from headwater.lineage.edges.facet_contents import MAX_SQL_CHARACTERS
 from headwater.lineage.sql.errors import UnsupportedSql
 
 MAX_TOKENS = 8_000
@@ -71,8 +71,8 @@ class Budget:
 
 def tokenize(sql: str, dialect: Dialect) -> Sequence[Token]:
     """Return the tokens of a script; raises UnsupportedSql if it is too long, too deep, a template, or incomplete."""
-    if len(sql) > LONGEST_SQL:
-        raise UnsupportedSql(f"the SQL is longer than {LONGEST_SQL:,} characters")
+    if len(sql) > MAX_SQL_CHARACTERS:
+        raise UnsupportedSql(f"the SQL is longer than {MAX_SQL_CHARACTERS:,} characters")
     if "{{" in sql or "{%" in sql:
         raise UnsupportedSql("the SQL is a template that was not rendered")
     try:

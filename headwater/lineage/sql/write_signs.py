@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from headwater.lineage.edges.write_kinds import NOT_IF_EXISTS, PART, PARTITIONS, SQL_WHOLE
+from headwater.lineage.edges.write_kinds import SIGN_NOT_IF_EXISTS, SIGN_PART, SIGN_PARTITIONS, SIGN_SQL_WHOLE
 from headwater.lineage.sql.errors import UnsupportedSql
 from headwater.lineage.sql.parser import parse_statements
 from headwater.lineage.sql.statements import source_query, table_name, target_table
@@ -29,16 +29,16 @@ def find_write_signs(sql: str, dialect: str) -> frozenset[str]:
 
 def _signs_in_text(sql: str) -> Iterator[str]:
     if _PART.search(sql):
-        yield PART
+        yield SIGN_PART
     if _PARTITION.search(sql):
-        yield PARTITIONS
+        yield SIGN_PARTITIONS
 
 
 def _signs(statements: Sequence[exp.Expr]) -> frozenset[str]:
     found = {sign for statement in statements for sign in _statement_signs(statement)}
     targets = {target for statement in statements if (target := _target_name(statement)) is not None}
-    if SQL_WHOLE in found and len(targets) > 1:
-        found.discard(SQL_WHOLE)
+    if SIGN_SQL_WHOLE in found and len(targets) > 1:
+        found.discard(SIGN_SQL_WHOLE)
     return frozenset(found)
 
 
@@ -46,20 +46,20 @@ def _statement_signs(statement: exp.Expr) -> Iterator[str]:
     if isinstance(statement, exp.Command):
         yield from _signs_in_text(statement.sql())
     elif isinstance(statement, exp.TruncateTable):
-        yield PARTITIONS if statement.args.get("partition") else SQL_WHOLE
+        yield SIGN_PARTITIONS if statement.args.get("partition") else SIGN_SQL_WHOLE
     elif isinstance(statement, exp.Delete):
         bounded = any(statement.args.get(key) for key in ("where", "using", "limit", "tables"))
-        yield PART if bounded else SQL_WHOLE
+        yield SIGN_PART if bounded else SIGN_SQL_WHOLE
     elif isinstance(statement, exp.Update | exp.Merge):
-        yield PART
+        yield SIGN_PART
     elif isinstance(statement, exp.Insert):
         if statement.args.get("where"):
-            yield PART
+            yield SIGN_PART
         if statement.args.get("partition") or statement.this.find(exp.Partition):
-            yield PARTITIONS
+            yield SIGN_PARTITIONS
     elif isinstance(statement, exp.Alter):
         if statement.find(exp.Partition):
-            yield PARTITIONS
+            yield SIGN_PARTITIONS
     elif isinstance(statement, exp.Create):
         yield from _create_signs(statement)
 
@@ -68,12 +68,12 @@ def _create_signs(statement: exp.Create) -> Iterator[str]:
     if statement.kind != "TABLE":
         return
     if statement.args.get("exists"):
-        yield NOT_IF_EXISTS
+        yield SIGN_NOT_IF_EXISTS
     elif statement.args.get("replace") and source_query(statement.expression) is not None:
-        yield SQL_WHOLE
+        yield SIGN_SQL_WHOLE
     properties = statement.args.get("properties")
     if properties and properties.find(exp.PartitionedByProperty):
-        yield PARTITIONS
+        yield SIGN_PARTITIONS
 
 
 def _target_name(statement: exp.Expr) -> str | None:

@@ -86,7 +86,7 @@ def _clear_edges(graph: Graph, source: int, but: Collection[int]) -> Mapping[int
     found = defaultdict[int, list[tuple[int, int]]](list)
     for target, transformation, number in graph.out.edges(source):
         how = graph.transformations[transformation]
-        if graph.dataset_of[target] < 0 or target in but or not how.direct or how.masked:
+        if graph.dataset_of[target] < 0 or target in but or not how.is_direct or how.is_masked:
             continue
         if graph.sets[number][0].layer == "observed":
             found[target].append((transformation, number))

@@ -9,13 +9,13 @@ from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Transformation
-from headwater.lineage.edges.run_edges import Doubt, OutputLineage
+from headwater.lineage.edges.output_lineage import AmbiguousName, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.traversal.adjacency import Adjacency, EdgeGroup, EdgeGroups, pairs
 
-_NO_TRANSFORMATION = Transformation(direct=False, masked=False, subtype=None, description=None)
+_NO_TRANSFORMATION = Transformation(is_direct=False, is_masked=False, subtype=None, description=None)
 
 
 class ColumnNode(NamedTuple):
@@ -136,7 +136,7 @@ class Graph:
             return True
         if self._is_explained(number, name):
             return False
-        return name in self.sets[number][1].opaque or any(True for _ in self._doubts_about(number, name))
+        return name in self.sets[number][1].opaque_inputs or any(True for _ in self._doubts_about(number, name))
 
     def may_mean(self, number: int, source: int) -> set[str]:
         """Return the columns to which an edge set has edges from a name that may mean `source` (rule 4.10)."""
@@ -144,15 +144,15 @@ class Graph:
         if self.is_accounted(number, name):
             return set()
         lineage = self.sets[number][1]
-        return {key for doubt in self._doubts_about(number, name) for key in lineage.columns_from(doubt.source)}
+        return {key for doubt in self._doubts_about(number, name) for key in lineage.direct_targets_of(doubt.source)}
 
-    def doubts(self, number: int) -> list[Doubt]:
+    def doubts(self, number: int) -> list[AmbiguousName]:
         """Return the doubts of an edge set (rule 4.10d), without names that other lineage knows as datasets."""
-        told = self.sets[number][1].doubts
-        return [doubt for doubt in told if doubt.dataset is None or not self._is_known(doubt.dataset)]
+        told = self.sets[number][1].ambiguous_names
+        return [doubt for doubt in told if doubt.separate_dataset is None or not self._is_known(doubt.separate_dataset)]
 
-    def _doubts_about(self, number: int, name: Name) -> Iterator[Doubt]:
-        return (doubt for doubt in self.doubts(number) if name in doubt.inputs)
+    def _doubts_about(self, number: int, name: Name) -> Iterator[AmbiguousName]:
+        return (doubt for doubt in self.doubts(number) if name in doubt.possible_inputs)
 
     def _is_known(self, dataset: Name) -> bool:
         """Tell whether an edge set writes a dataset, lists it as an input, or mentions it in a DatasetEvent."""
@@ -160,18 +160,20 @@ class Graph:
             if self.fed_by.get(each) or self.mentioned.get(each):
                 return True
             for number in self.feeds.get(each, ()):
-                told = self.sets[number][1].doubts
-                if all(doubt.dataset is None or doubt.dataset.plain != dataset.plain for doubt in told):
+                told = self.sets[number][1].ambiguous_names
+                if all(
+                    doubt.separate_dataset is None or doubt.separate_dataset.plain != dataset.plain for doubt in told
+                ):
                     return True
         return False
 
     def is_opaquely_written(self, number: int, source: int) -> bool:
         """Tell whether any column of an edge set's output may contain any column of `source` (rule 4.6)."""
         lineage, name = self.sets[number][1], self.names[source]
-        if not lineage.carries and self._is_through(number, name):
+        if not lineage.has_column_lineage and self._is_through(number, name):
             return True
-        writes = name in lineage.tables or (name == lineage.output and name in lineage.opaque)
-        return not lineage.carries and writes and not self.is_accounted(number, name)
+        writes = name in lineage.source_datasets or (name == lineage.output and name in lineage.opaque_inputs)
+        return not lineage.has_column_lineage and writes and not self.is_accounted(number, name)
 
     def leaves_open(self, number: int, source: int) -> bool:
         """Tell whether unaccounted columns of an edge set may use any column of `source` (rules 4.9 and 9.2)."""
@@ -190,11 +192,11 @@ class Graph:
 
     def _leaves_open(self, number: int, source: int, is_told: Callable[[int, Name], bool]) -> bool:
         lineage, name = self.sets[number][1], self.names[source]
-        if not lineage.unaccounted or number in self.accounted_by_job:
+        if not lineage.unaccounted_columns or number in self.accounted_by_job:
             return False
         if self._is_through(number, name):
             return True
-        return (name in lineage.tables or name in lineage.also_read) and not is_told(number, name)
+        return (name in lineage.source_datasets or name in lineage.other_inputs) and not is_told(number, name)
 
     def follow(self, through: Mapping[int, frozenset[Name]], unfollowed: frozenset[int]) -> None:
         """Set the attributes `through` and `unfollowed` for edge sets that name jobs as sources (rule 4.12)."""
@@ -217,7 +219,9 @@ class Graph:
     def may_write_anything(self, number: int) -> bool:
         """Tell whether an `unfollowed` edge set may write anything into its output or into some of its columns."""
         lineage = self.sets[number][1]
-        return not lineage.carries or (bool(lineage.unaccounted) and number not in self.accounted_by_job)
+        return not lineage.has_column_lineage or (
+            bool(lineage.unaccounted_columns) and number not in self.accounted_by_job
+        )
 
     def _is_through(self, number: int, name: Name) -> bool:
         """Tell whether a job that feeds an edge set reads a dataset, unless a declaration explains it."""
@@ -234,7 +238,7 @@ class Graph:
     def feeds_a_job(self, number: int, source: int) -> bool:
         """Tell whether an edge set without an output reports that `source` feeds a job, also through another job."""
         lineage, name = self.sets[number][1], self.names[source]
-        return bool(lineage.feeds) and (name in lineage.opaque or name in self.through.get(number, ()))
+        return bool(lineage.job_feeds) and (name in lineage.opaque_inputs or name in self.through.get(number, ()))
 
     def _leaves_attempt_open(self, number: int, name: Name, told: Set[Name]) -> bool:
         return name not in told or name in self.through.get(number, ())
@@ -253,7 +257,7 @@ class Graph:
             and counts(other)
             and self.explained[other] <= self.explained[number]
             and self.accounted[other] <= self.accounted[number]
-            and self.sets[other][1].proven == lineage.proven
+            and self.sets[other][1].proof_key == lineage.proof_key
             for other in self.of_job.get(job_output.job, ())
         )
 
@@ -280,31 +284,33 @@ class Graph:
         explained, accounted: as in `edge_sets.EdgeSet`.
         later: leave its edges to the next `connect`, which is cheaper for many edge sets.
         """
-        if lineage.output is not None and not job_output.has_job and not lineage.says_something:
+        if lineage.output is not None and not job_output.has_job and not lineage.has_sources:
             self.mentions[number] = self._dataset_id(lineage.output)
             self.mentioned.setdefault(self.mentions[number], set()).add(number)
             return
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
-        if lineage.jobs:
+        if lineage.source_jobs:
             self.with_source_jobs.add(number)
-        if lineage.attempt:
+        if lineage.attempt_state:
             self._put_attempt(number, lineage)
             return
         self.of_job.setdefault(job_output.job, set()).add(number)
-        if job_output.layer == "declared" and job_output.has_job and lineage.carries:
+        if job_output.layer == "declared" and job_output.has_job and lineage.has_column_lineage:
             self.declared.add(number)
-        if lineage.asks or lineage.jobs or not lineage.carries:
+        if lineage.has_hidden_inputs or lineage.source_jobs or not lineage.has_column_lineage:
             self.possibly_open.add(number)
         if lineage.output is None:
             output = None
-            (self.feeding if lineage.feeds else self.read_only).add(number)
+            (self.feeding if lineage.job_feeds else self.read_only).add(number)
         else:
-            if not (lineage.carries or lineage.tables or lineage.also_read or lineage.opaque):
+            if not (
+                lineage.has_column_lineage or lineage.source_datasets or lineage.other_inputs or lineage.opaque_inputs
+            ):
                 self.unsourced.add(number)
             output = self._dataset_id(lineage.output)
             self.fed_by.setdefault(output, set()).add(number)
-        for name in (*lineage.tables, *lineage.also_read):
+        for name in (*lineage.source_datasets, *lineage.other_inputs):
             self.feeds.setdefault(self._dataset_id(name), set()).add(number)
         if output is not None:
             self._unconnected.setdefault((output, job_output.job), []).append(number)
@@ -386,14 +392,14 @@ class Graph:
             self.named.setdefault(node, set()).add(number)
 
     def _named_nodes(self, lineage: OutputLineage) -> Iterator[int]:
-        for mention in lineage.mentions:
+        for mention in lineage.column_mentions:
             dataset = self._dataset_id(mention.dataset)
             yield from (self._node(dataset, key) for key in mention.columns)
-        if lineage.attempt and lineage.output is not None:  # its edges only name columns
+        if lineage.attempt_state and lineage.output is not None:  # its edges only name columns
             output = self._dataset_id(lineage.output)
             for edge in lineage.edges:
                 yield self._node(self._dataset_id(edge.source), edge.column)
-                targets = (edge.target,) if edge.target is not None else lineage.columns
+                targets = (edge.target,) if edge.target is not None else lineage.dataset_wide_targets
                 yield from (self._node(output, key) for key in targets)
 
     def remove(self, number: int) -> None:
@@ -405,7 +411,7 @@ class Graph:
         self.connect()
         job_output, lineage = self.sets.pop(number)
         self.with_source_jobs.discard(number)
-        if lineage.attempt:
+        if lineage.attempt_state:
             self.attempted.discard(number)
             for place, datasets in self._attempt_indexes(lineage):
                 for dataset in datasets:
@@ -424,12 +430,12 @@ class Graph:
             self._disconnect(output, number, lineage)
         for node in self._named_nodes(lineage):
             self.named[node].discard(number)
-        for name in (*lineage.tables, *lineage.also_read):
+        for name in (*lineage.source_datasets, *lineage.other_inputs):
             self.feeds[self._dataset_id(name)].discard(number)
 
     def _attempt_indexes(self, lineage: OutputLineage) -> Iterator[tuple[dict[int, set[int]], set[int]]]:
         """Yield (index, datasets) for `attempts_by_source` and `attempts_by_output`."""
-        yield self.attempts_by_source, set(map(self._dataset_id, lineage.reads))
+        yield self.attempts_by_source, set(map(self._dataset_id, lineage.read_datasets))
         yield self.attempts_by_output, set() if lineage.output is None else {self._dataset_id(lineage.output)}
 
     def _edges(self, number: int, output: int, lineage: OutputLineage) -> Iterator[tuple[int, int, int]]:
@@ -444,7 +450,7 @@ class Graph:
                 continue
             if middle is None:
                 middle = self._hub(number)
-                for key in lineage.columns:
+                for key in lineage.dataset_wide_targets:
                     yield middle, self._node(output, key), 0
             yield source, middle, transformation
 

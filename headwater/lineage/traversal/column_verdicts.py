@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from headwater.lineage.edges.schema_columns import Columns, parents
+from headwater.lineage.edges.schema_columns import Columns, parent_keys
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.traversal.column_graph import Graph
@@ -95,7 +95,7 @@ class _ColumnMatcher:
         for key in asked:
             own = columns.key(key)
             self._same.setdefault(own, []).append(key)
-            for parent in parents(own, columns.top_level):
+            for parent in parent_keys(own, columns.top_level):
                 self._within.setdefault(parent, []).append(key)
 
     def same(self, read: str) -> Sequence[str]:
@@ -104,7 +104,7 @@ class _ColumnMatcher:
 
     def around(self, read: str) -> Sequence[str]:
         """Return the judged columns that the column that is read is nested in."""
-        above = parents(self._columns.key(read), self._columns.top_level)
+        above = parent_keys(self._columns.key(read), self._columns.top_level)
         return [key for parent in above for key in self._same.get(parent, ())]
 
     def within(self, read: str) -> Sequence[str]:
@@ -229,7 +229,7 @@ class _VerdictRules:
     def _is_copy(self, transformation: int) -> bool:
         """Tell whether a transformation copies a column unchanged, with everything that is nested in it."""
         found = self._graph.transformations[transformation]
-        return found.direct and found.subtype == _IDENTITY
+        return found.is_direct and found.subtype == _IDENTITY
 
     def _leads_to_other_column(self, far: int, node: int) -> bool:
         """Tell whether an edge leads to another column, directly or over the hub of dataset-wide edges."""
@@ -289,7 +289,7 @@ class _VerdictRules:
     def _is_certainly_opaque(self, number: int, dataset: int) -> bool:
         """Tell whether a dataset is opaque for an edge set in any way other than by a doubtful name (rule 4.10)."""
         name = self._graph.names[dataset]
-        return name in self._graph.sets[number][1].opaque or name in self._graph.through.get(number, ())
+        return name in self._graph.sets[number][1].opaque_inputs or name in self._graph.through.get(number, ())
 
     def _may_use_columns(self, number: int, dataset: int) -> bool:
         """Tell whether an attempt lists an output, or reports that the dataset feeds a job."""
@@ -297,15 +297,15 @@ class _VerdictRules:
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
         lineage, name = self._graph.sets[number][1], self._graph.names[dataset]
-        if lineage.shows or name in self._graph.explained_by_job.get(number, ()):
+        if lineage.has_transformations or name in self._graph.explained_by_job.get(number, ()):
             return False
-        return name in lineage.named or (name == lineage.output and name in lineage.also_read)
+        return name in lineage.column_sources or (name == lineage.output and name in lineage.other_inputs)
 
 
 def only_shows(graph: Graph, number: int, dataset: int) -> bool:
     """Tell whether an edge set belongs to a batch job that reads a dataset and writes nothing (rule 9.4)."""
     lineage, name = graph.sets[number][1], graph.names[dataset]
-    return lineage.output is None and name not in lineage.opaque and name not in graph.explained[number]
+    return lineage.output is None and name not in lineage.opaque_inputs and name not in graph.explained[number]
 
 
 def _record_uses(found: _Uses, keys: Iterable[str], numbers: Iterable[int], *, newest: bool) -> None:

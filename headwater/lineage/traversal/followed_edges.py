@@ -145,7 +145,7 @@ class EdgeOrder(NamedTuple):
         job = self.graph.sets[number][0].job
         is_presumed = number in self.presumed
         return (
-            self._age(number), is_presumed, not what.direct, what.masked, job, what.subtype or "",
+            self._age(number), is_presumed, not what.is_direct, what.is_masked, job, what.subtype or "",
             what.description or "",
         )  # fmt: skip
 

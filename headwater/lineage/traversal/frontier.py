@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from headwater.lineage.edges.nesting import CONTAINS, MAY, SURE, StepTarget
+from headwater.lineage.edges.nesting import AS_STRUCT, CERTAIN, POSSIBLE, StepTarget
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.traversal.adjacency import pairs
 from headwater.lineage.traversal.column_graph import Graph
@@ -79,12 +79,14 @@ class FrontierSearch:
         self._moved_from: dict[int, int] = {}
         self._followed_hubs: set[int] = set()
         self._reached_as_struct: set[int] = set()
-        self.frontier = [step[0] for step in self._sort_steps([(node, node, 0, 0, SURE) for node in self.starts], None)]
+        self.frontier = [
+            step[0] for step in self._sort_steps([(node, node, 0, 0, CERTAIN) for node in self.starts], None)
+        ]
 
     @property
     def is_simple(self) -> bool:
         """Whether the search has ended and followed only edges, without nested columns, moves or other generations."""
-        dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
+        dataset_of, active = self._graph.dataset_of, self._counted.nesting.nested_datasets
         return (
             not self.frontier
             and not self._counted.lifetimes.has_moves
@@ -98,7 +100,7 @@ class FrontierSearch:
         most: the largest number of hits. If there are more, the search ends there.
         """
         steps = self._sort_steps(self._expand_frontier(), most)
-        self.frontier = [step[0] for step in steps if step[4] != CONTAINS]
+        self.frontier = [step[0] for step in steps if step[4] != AS_STRUCT]
         return [
             Hit(node, self.distance, False, parent, transformation, number)
             for node, parent, transformation, number, kind in steps
@@ -108,14 +110,14 @@ class FrontierSearch:
     def spread(self) -> list[int]:
         """Go one edge further, like `advance`; return only the new nodes, in any order."""
         found = self._expand_frontier()
-        self.frontier = [step[0] for step in found if step[4] != CONTAINS]
+        self.frontier = [step[0] for step in found if step[4] != AS_STRUCT]
         return [step[0] for step in found]
 
     def _expand_frontier(self) -> list[Step]:
         """Return the steps from the front to the nodes that are one edge further."""
         self.distance += 1
         found: list[Step] = []
-        dataset_of, active, readers = self._graph.dataset_of, self._counted.nesting.active, self._readers
+        dataset_of, active, readers = self._graph.dataset_of, self._counted.nesting.nested_datasets, self._readers
         live, reached, choices = self._followed_live, self.reached, self._followed_live.choices
         for parent in self.frontier:
             dataset = dataset_of[parent]
@@ -125,7 +127,7 @@ class FrontierSearch:
                 for far, group in pairs(edges.plain):
                     if far not in reached and (edge := choices[group]):
                         reached.add(far)
-                        found.append((far, parent, edge[0], edge[1], SURE))
+                        found.append((far, parent, edge[0], edge[1], CERTAIN))
                 if edges.special:
                     found += self._follow_special(parent, parent, (parent, ""), live.special(parent, edges))
             if readers and self._other_generations_of(dataset):
@@ -138,7 +140,7 @@ class FrontierSearch:
         Without nested columns and moved names, the search already chooses this edge. Otherwise it takes the first edge
         that it finds, and answers must not depend on the order of edge sets.
         """
-        if not self._counted.lifetimes.has_moves and not self._counted.nesting.active:
+        if not self._counted.lifetimes.has_moves and not self._counted.nesting.nested_datasets:
             yield from hits
             return
         kept = list(hits)
@@ -157,7 +159,7 @@ class FrontierSearch:
 
     def _may_have_other_edge(self, hit: Hit) -> bool:
         """Tell whether the search may have taken an edge to a column that is not the first by rank."""
-        dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
+        dataset_of, active = self._graph.dataset_of, self._counted.nesting.nested_datasets
         return self._counted.lifetimes.has_moves or dataset_of[hit.node] in active or dataset_of[hit.parent] in active
 
     def _rank_edges(
@@ -186,7 +188,7 @@ class FrontierSearch:
         """Follow the edges of current readers from the same column in other generations of the dataset (rule 7.4)."""
         for other in self._other_generations_of(self._graph.dataset_of[parent]):
             before = len(found)
-            for same in self._counted.nesting.again(parent, other):
+            for same in self._counted.nesting.counterparts(parent, other):
                 self._follow_column(parent, same.node, self._followed_reading, found)
             self.reread = self.reread or len(found) > before
 
@@ -199,8 +201,8 @@ class FrontierSearch:
         lifetimes, nesting, every = self._counted.lifetimes, self._counted.nesting, self._sort_steps(found, None)
         for node, parent, transformation, number, kind in every:  # the loop appends to this list
             for dataset in lifetimes.moved_on(self._graph.dataset_of[node], forward=self._forward):
-                for same in nesting.moved(node, dataset):
-                    how = MAY if same.kind == MAY else CONTAINS if kind == CONTAINS else SURE
+                for same in nesting.counterparts_at_location(node, dataset):
+                    how = POSSIBLE if same.reach == POSSIBLE else AS_STRUCT if kind == AS_STRUCT else CERTAIN
                     for taken in self._mark_reached((same.node, parent, transformation, number, how)):
                         self._moved_from.setdefault(taken[0], self._moved_from.get(node, node))
                         every.append(taken)
@@ -218,8 +220,8 @@ class FrontierSearch:
         parent: the column in whose name the steps are recorded.
         """
         self._follow_node(parent, at, (at, ""), edges, found)
-        if self._graph.dataset_of[at] in self._counted.nesting.active:
-            for place in self._counted.nesting.lies_in(at):
+        if self._graph.dataset_of[at] in self._counted.nesting.nested_datasets:
+            for place in self._counted.nesting.nodes_around(at):
                 self._follow_node(parent, at, place, edges, found)
 
     def _follow_node(
@@ -233,7 +235,7 @@ class FrontierSearch:
         for far, group in pairs(followed.plain):
             if far not in reached and (edge := choices[group]):
                 reached.add(far)
-                found.append((far, parent, edge[0], edge[1], SURE))
+                found.append((far, parent, edge[0], edge[1], CERTAIN))
         if followed.special:
             found += self._follow_special(parent, at, place, edges.special(place[0], followed))
 
@@ -249,45 +251,45 @@ class FrontierSearch:
     ) -> Iterator[Step]:
         """Follow an edge between datasets with nested columns (rule 12)."""
         (node, rest), (far, transformation, number) = place, edge
-        nesting, direct = self._counted.nesting, self._graph.transformations[transformation].direct
+        nesting, direct = self._counted.nesting, self._graph.transformations[transformation].is_direct
         ways: Iterable[StepTarget]
         if self._forward:
-            onward = nesting.onward_from_within(at, node, rest, far, direct=direct) if rest else None
-            ways = onward or nesting.onward(node, far, direct=direct)
+            onward = nesting.forward_targets_of_nested(at, node, rest, far, is_direct=direct) if rest else None
+            ways = onward or nesting.forward_targets(node, far, is_direct=direct)
         else:
-            back = nesting.back_from_within(at, node, rest, far, direct=direct) if rest else None
-            ways = back or nesting.back(node, far, direct=direct)
+            back = nesting.backward_sources_of_nested(at, node, rest, far, is_direct=direct) if rest else None
+            ways = back or nesting.backward_sources(node, far, is_direct=direct)
         for reach in ways:
-            yield from self._mark_reached((reach.node, parent, transformation, number, reach.kind))
+            yield from self._mark_reached((reach.node, parent, transformation, number, reach.reach))
 
     def _mark_reached(self, step: Step) -> Iterator[Step]:
         """Yield a step unless its node was reached before. A node that was reached as a struct may be reached again."""
         node, parent, transformation, number, kind = step
         if node in self.reached:
             return
-        if kind == CONTAINS:
+        if kind == AS_STRUCT:
             if node not in self._reached_as_struct:
                 self._reached_as_struct.add(node)
                 yield step
-        elif kind == MAY and not self._follows_possible:
+        elif kind == POSSIBLE and not self._follows_possible:
             self.unsettled += (
                 Hit(each, self.distance, False, parent, transformation, number)
                 for each in self._counted.moved_on((node,), forward=self._forward)
             )
         else:
             self.reached.add(node)
-            yield (node, parent, transformation, number, _REACHED_AGAIN if node in self._reached_as_struct else SURE)
+            yield (node, parent, transformation, number, _REACHED_AGAIN if node in self._reached_as_struct else CERTAIN)
 
     def _follow_hub(self, parent: int, middle: int, transformation: int, number: int) -> Iterator[Step]:
         """Pass the hub of dataset-wide edges, which adds no distance. The search passes each hub only once."""
         if middle in self._followed_hubs:
             return
         self._followed_hubs.add(middle)
-        active = self._counted.nesting.active
+        active = self._counted.nesting.nested_datasets
         for far, onward, _ in self._edges.edges(middle):
             if not self._allowed[transformation or onward]:
                 continue
-            yield from self._mark_reached((far, parent, transformation or onward, number, SURE))
+            yield from self._mark_reached((far, parent, transformation or onward, number, CERTAIN))
             if self._graph.dataset_of[far] in active:
-                for each in self._counted.nesting.within(far).values():
-                    yield from self._mark_reached((each, parent, transformation or onward, number, SURE))
+                for each in self._counted.nesting.nested_nodes(far).values():
+                    yield from self._mark_reached((each, parent, transformation or onward, number, CERTAIN))

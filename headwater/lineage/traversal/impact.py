@@ -103,7 +103,7 @@ def _has_further_hits(graph: Graph, search: FrontierSearch, counted: CountedEdge
 
 def _reached_over_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
     """Return the nodes that were reached over an edge that masks; hits: in order of distance."""
-    masks = [transformation.masked for transformation in graph.transformations]
+    masks = [transformation.is_masked for transformation in graph.transformations]
     found: set[int] = set()
     if any(masks):
         for hit in hits:
@@ -169,7 +169,7 @@ def allowed_transformations(graph: Graph, mode: Mode, *, masked: bool) -> bytes:
     mode: `value` follows DIRECT edges, `any` follows all edges; masked: follow edges that mask.
     """
     passes = bytes(
-        (mode == "any" or transformation.direct) and (masked or not transformation.masked)
+        (mode == "any" or transformation.is_direct) and (masked or not transformation.is_masked)
         for transformation in graph.transformations
     )
     return b"\1" + passes[1:]

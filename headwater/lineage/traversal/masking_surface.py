@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.accounted_columns import ALL_COLUMNS, is_related
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.traversal.clear_rows import Writes, clear_rows
 from headwater.lineage.traversal.column_graph import Graph
@@ -62,7 +62,7 @@ def surface_with_rows(
     now = surface(graph, tagged, whole, counted)
     rows = {node: clear for node, clear in clear_rows(graph, now.clear, writes).items() if clear.are_there}
     for node, clear in list(rows.items()):
-        for part in counted.nesting.within(node).values():
+        for part in counted.nesting.nested_nodes(node).values():
             if part not in now.clear:
                 rows.setdefault(part, clear._replace(hit=clear.hit._replace(node=part)))
     until: dict[Place, int] = {graph.columns[node]: clear.wrote_us for node, clear in rows.items()}
@@ -102,7 +102,7 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
 
     tagged: the nodes of tagged columns; whole: datasets with the tag and without known columns.
     """
-    sources = counted.moved_on(counted.nesting.whole(set(tagged)), forward=True)
+    sources = counted.moved_on(counted.nesting.add_nested_columns(set(tagged)), forward=True)
     clearly = FrontierSearch(
         graph,
         sources,
@@ -201,10 +201,12 @@ class _UnknownColumns:
             for number in graph.fed_by.get(each, ()):
                 if self._counted.live[number]:
                     lineage = graph.sets[number][1]
-                    sure = (edge for edge in lineage.edges if edge.source not in lineage.doubtful)
-                    told = {*lineage.bare, *(edge.target for edge in sure)}.difference(lineage.unaccounted)
+                    sure = (edge for edge in lineage.edges if edge.source not in lineage.doubtful_sources)
+                    told = {*lineage.sourceless_columns, *(edge.target for edge in sure)}.difference(
+                        lineage.unaccounted_columns
+                    )
                     named.update(told if each == dataset else [key and key_of(key) for key in told])
-        above = self._counted.nesting.above
+        above = self._counted.nesting.struct_keys_around
         around = {parent for key in named if key for parent in above(dataset, key)}
         return (
             key
@@ -228,7 +230,7 @@ class _UnknownColumns:
             if graph.is_opaquely_written(number, dataset):
                 self._add_all(output, number)
                 continue
-            if lineage.carries and graph.is_opaque(number, dataset):
+            if lineage.has_column_lineage and graph.is_opaque(number, dataset):
                 self._add(output, self._unmentioned(output), number)
             if graph.may_fill(number, dataset):
                 self._add_unaccounted(output, lineage, number)
@@ -244,13 +246,13 @@ class _UnknownColumns:
         for number in sorted(graph.unfollowed):
             _, lineage = graph.sets[number]
             output = graph.dataset(lineage.output) if lineage.output is not None else None
-            counts = number in self._counted.attempted if lineage.attempt else self._counted.says(number)
+            counts = number in self._counted.attempted if lineage.attempt_state else self._counted.says(number)
             if output is None or not counts:
                 continue
-            if lineage.attempt:
+            if lineage.attempt_state:
                 self._add_attempted(output, number)
                 continue
-            if not lineage.carries:
+            if not lineage.has_column_lineage:
                 self._add_all(output, number)
                 continue
             self._add(output, self._unmentioned(output), number)
@@ -268,8 +270,10 @@ class _UnknownColumns:
         if self._columns(output):
             lineage = self._graph.sets[number][1]
             targets = (edge.target for edge in lineage.edges if edge.target is not None)
-            mentioned = (key for each in lineage.mentions if each.dataset == lineage.output for key in each.columns)
-            named = {*targets, *mentioned, *lineage.bare, *lineage.unaccounted}
+            mentioned = (
+                key for each in lineage.column_mentions if each.dataset == lineage.output for key in each.columns
+            )
+            named = {*targets, *mentioned, *lineage.sourceless_columns, *lineage.unaccounted_columns}
             self._add(output, sorted(named - {ALL_COLUMNS}), number)
 
     def _columns(self, dataset: int) -> Sequence[str]:
@@ -295,11 +299,11 @@ class _UnknownColumns:
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
         """Add the columns that a run does not account for; if no list is known, None stands for them."""
-        if lineage.unaccounted != (ALL_COLUMNS,):
-            self._add(output, lineage.unaccounted, number)
+        if lineage.unaccounted_columns != (ALL_COLUMNS,):
+            self._add(output, lineage.unaccounted_columns, number)
             return
         self._add(output, (None,), number)
-        named = {*lineage.bare, *(edge.target for edge in lineage.edges if edge.target is not None)}
+        named = {*lineage.sourceless_columns, *(edge.target for edge in lineage.edges if edge.target is not None)}
         keys = self._graph.keys
         self._follow_also(output, [n for n in self._graph.nodes_of(output) if not is_related(keys[n], named)])
 
@@ -327,7 +331,7 @@ class _UnknownColumns:
                 self._add(onward, self._columns(onward) or (None,), number)
                 self._follow_also(onward, self._graph.nodes_of(onward))
             else:
-                same = nesting.moved(self._graph.get_or_add_node(dataset, key), onward)
+                same = nesting.counterparts_at_location(self._graph.get_or_add_node(dataset, key), onward)
                 self._add(onward, [self._graph.keys[each.node] for each in same], number)
 
     def _add_hit(self, hit: Hit) -> None:

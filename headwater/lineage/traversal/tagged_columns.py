@@ -37,7 +37,9 @@ def tagged_columns(
     base_us: returns the time of the base list of a dataset, None without one.
     seen: returns when runs first and last reported an edge set, in microseconds.
     """
-    shown = [node for node in counted.nesting.whole(set(nodes)) if _is_listed(graph, counted, node, base_us)]
+    shown = [
+        node for node in counted.nesting.add_nested_columns(set(nodes)) if _is_listed(graph, counted, node, base_us)
+    ]
     found = [_tagged_state(graph, counted, node, seen) for node in shown]
     found += (
         SurfaceColumn(each, None, "exposed", None, None, tagged=True)
@@ -88,11 +90,13 @@ def _tagged_state(
     graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int], tuple[int, int]]
 ) -> SurfaceColumn:
     dataset, key = graph.columns[node]
-    around = [node, *(parent for parent, _ in counted.nesting.lies_in(node))]
+    around = [node, *(parent for parent, _ in counted.nesting.nodes_around(node))]
     steps = [step for target in around for step in _direct_edges(graph, counted, target)]
-    parts = [step for part in counted.nesting.within(node).values() for step in _direct_edges(graph, counted, part)]
+    parts = [
+        step for part in counted.nesting.nested_nodes(node).values() for step in _direct_edges(graph, counted, part)
+    ]
     changes = [step for step in (*steps, *parts) if step.source != step.target]
-    clear = [step for step in changes if not graph.transformations[step.transformation].masked]
+    clear = [step for step in changes if not graph.transformations[step.transformation].is_masked]
     if clear:
         return SurfaceColumn(dataset, key, "exposed", _first_hit(graph, node, clear, masked=False), None, tagged=True)
     named = {step.edge_set for step in steps}
@@ -104,7 +108,7 @@ def _tagged_state(
         if number not in named or (number not in made and _last_us(graph, number, seen) <= first_us)
     ]
     if silent:
-        number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt or ""))
+        number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt_state or ""))
         return SurfaceColumn(dataset, key, "exposed", None, number, tagged=True)
     masks = [step for step in steps if step.source != step.target]
     if masks:
@@ -114,7 +118,7 @@ def _tagged_state(
 
 def _direct_edges(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_DirectEdge]:
     for source, transformation, number in graph.into.edges(target):
-        if counted.live[number] and graph.transformations[transformation].direct:
+        if counted.live[number] and graph.transformations[transformation].is_direct:
             yield _DirectEdge(source, target, transformation, number)
 
 
@@ -123,11 +127,15 @@ def _filling_edge_sets(graph: Graph, counted: CountedEdges, node: int) -> Iterat
 
     Edges into structs around the column and into columns nested in it count, too.
     """
-    around = [node, *(parent for parent, _ in counted.nesting.lies_in(node)), *counted.nesting.within(node).values()]
+    around = [
+        node,
+        *(parent for parent, _ in counted.nesting.nodes_around(node)),
+        *counted.nesting.nested_nodes(node).values(),
+    ]
     for target in around:
         for source, transformation, number in graph.into.edges(target):
             is_made = (
-                source != target and graph.dataset_of[source] >= 0 and graph.transformations[transformation].direct
+                source != target and graph.dataset_of[source] >= 0 and graph.transformations[transformation].is_direct
             )
             if is_made and graph.sets[number][0].layer == "observed":
                 yield number
@@ -171,8 +179,8 @@ def _last_clear_write_us(graph: Graph, dataset: int, key: str, writes: Writes) -
         and any(
             edge.target is not None
             and _overlap(edge.target, key)
-            and edge.transformation.direct
-            and not edge.transformation.masked
+            and edge.transformation.is_direct
+            and not edge.transformation.is_masked
             and (edge.source, edge.column) != (name, edge.target)
             for edge in graph.sets[number][1].edges
         )

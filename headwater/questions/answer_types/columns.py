@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from headwater.lineage.edges.origins import Origin
+from headwater.lineage.edges.output_lineage import EdgeOrigin
 from headwater.questions.answer_types.common import (
     AnswerStruct,
     Column,
@@ -33,7 +33,7 @@ class SurfaceVia(Displayed, kw_only=True):
     column: str | UnsetType | None = UNSET
     job: Job
     transformation: StepTransformation | UnsetType = UNSET
-    origin: Origin | UnsetType = UNSET
+    origin: EdgeOrigin | UnsetType = UNSET
     doubtful: bool | UnsetType = UNSET
     presumed_retired: bool | UnsetType = UNSET
     unread: str | UnsetType = UNSET

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from headwater.lineage.edges.origins import Origin
+from headwater.lineage.edges.output_lineage import EdgeOrigin
 
 
 class AnswerStruct(Struct, forbid_unknown_fields=True):
@@ -75,7 +75,7 @@ class Via(Column):
 
     job: Job
     transformation: StepTransformation
-    origin: Origin
+    origin: EdgeOrigin
     doubtful: bool | UnsetType = UNSET
     presumed_retired: bool | UnsetType = UNSET
 

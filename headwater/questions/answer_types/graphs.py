@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import field
 
-from headwater.lineage.runs.job_hierarchy import Granularity
+from headwater.lineage.runs.jobs import JobLevel
 from headwater.questions.answer_types.common import (
     AnswerStruct,
     Column,
@@ -50,7 +50,7 @@ class JobNode(Job):
     jobs: number of jobs it represents. distance: negative if upstream of the requested job.
     """
 
-    level: Granularity
+    level: JobLevel
     jobs: Count
     distance: int | None
 
@@ -86,7 +86,7 @@ class ControlFlow(AnswerStruct):
 class JobGraph(AnswerStruct):
     """Jobs with their data flow and control flow."""
 
-    granularity: Granularity
+    granularity: JobLevel
     nodes: list[JobNode]
     dataFlow: list[DataFlow]  # noqa: N815
     hubs: list[DataHub]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from headwater.lineage.rules.declared_writes import RewriteSource
+from headwater.lineage.rules.applied_rules import RewriteEvidence
 from headwater.questions.answer_types.common import (
     AnswerStruct,
     Column,
@@ -202,7 +202,7 @@ class WrittenByRun(FilesOfRun):
 
     read_by: list[OtherRun]
     unread: str | None
-    rewrite: RewriteSource | UnsetType = UNSET
+    rewrite: RewriteEvidence | UnsetType = UNSET
 
 
 class ErrorCause(AnswerStruct):

@@ -4,7 +4,7 @@ from functools import cache
 
 from headwater.common.errors import WrongQuestion
 from headwater.index.reading.jobs import JobAncestry
-from headwater.lineage.runs.job_hierarchy import ancestors, folding
+from headwater.lineage.runs.jobs import fold_into_level, job_ancestors
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.questions import parameters as p
 from headwater.questions.answer_types import graphs as graph_answers
@@ -27,7 +27,7 @@ def graph(
     if len(expand) > _EXPANDED:
         raise WrongQuestion(f"The request expands {len(expand)} groups. Expand at most {_EXPANDED}.")
     with sources.open_views.catalog(as_of) as (view, live):
-        fold = folding(granularity, JobAncestry(live).started)
+        fold = fold_into_level(granularity, JobAncestry(live).started)
         return table_graph(
             view.snapshot, view.counted, level=groups, expand=frozenset(expand), limit=limit, fold=fold,
             hides=hides(view.rules, system),
@@ -43,7 +43,7 @@ def around(
     """Return the tables and columns around a dataset or a column."""
     asked, far = Subject(namespace, dataset, column), PictureBounds(up, down, limit)
     with sources.open_views.catalog(as_of) as (view, live):
-        fold = folding(granularity, JobAncestry(live).started)
+        fold = fold_into_level(granularity, JobAncestry(live).started)
         return neighbourhood(
             view.snapshot, view.rules.names, asked, view.counted, mode=mode, reach=far, fold=fold,
             hides=hides(view.rules, system),
@@ -61,8 +61,8 @@ def jobs(
         known = JobAncestry(live)
         context = JobContext(
             known.orchestrated(),
-            folding(granularity, known.started),
-            cache(lambda each: ancestors(each, known.started)),
+            fold_into_level(granularity, known.started),
+            cache(lambda each: job_ancestors(each, known.started)),
             lambda each: dependencies_of(each, known.facet(each, "jobDependencies")),
             known.named,
         )

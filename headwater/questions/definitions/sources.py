@@ -7,7 +7,7 @@ from headwater.index.reading.search import Search
 from headwater.index.reading.view_opener import ActiveRules, ViewOpener
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
+from headwater.lineage.rules.user_rules import UserRules, is_never_hidden
 from headwater.lineage.snapshots.as_of import AsOf
 
 NOW = AsOf()
@@ -34,4 +34,4 @@ class QuestionSources(Protocol):
 
 def hides(rules: UserRules, system: bool) -> Callable[[Name], bool]:
     """Return a function that decides whether to omit a dataset: system tables, unless they are requested."""
-    return nothing_hidden if system else rules.is_system
+    return is_never_hidden if system else rules.is_system

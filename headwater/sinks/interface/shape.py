@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import run_key
+from headwater.lineage.runs.jobs import run_key
 
 CLOCK = Source("clock", "clock", "0")
 """Partition of payloads that only the passing of time causes; its sequence numbers are moments (us, UTC)."""

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from headwater.common.errors import HeadwaterError, Retry, WrongSetting
 from headwater.common.yaml_values import construct_value
-from headwater.lineage.rules.rule_text import Entry, read_whole
+from headwater.lineage.rules.rule_text import RuleEntry, read_document
 from headwater.sinks.interface.options import Options, Sink
 from headwater.sinks.interface.target_registry import TARGETS
 
@@ -25,52 +25,54 @@ class SinksRead(NamedTuple):
 
 def read_sinks(text: str, file: str) -> SinksRead:
     """Read the sinks of a file; raises WrongSetting. A type that is broken in its package affects only its sinks."""
-    whole = read_whole(text, file, ("sinks",))
-    named = whole.part("sinks", None) if whole else None
+    whole = read_document(text, file, ("sinks",))
+    named = whole.nested_entry("sinks", None) if whole else None
     sinks: dict[str, Sink] = {}
     broken: dict[str, str] = {}
     if named is None:
         return SinksRead(sinks, broken)
-    for name, node in named.values.items():
+    for name, node in named.nodes.items():
         if not name or len(name) > 60 or not _NAME.issuperset(name):
-            raise named.error(f"{name[:60]!r} is not a valid sink name", "use lower-case letters, digits, `-` and `_`")
-        entry = named.part(name, None)
+            raise named.setting_error(
+                f"{name[:60]!r} is not a valid sink name", "use lower-case letters, digits, `-` and `_`"
+            )
+        entry = named.nested_entry(name, None)
         assert entry  # noqa: S101 - its key was just seen
-        kind = entry.text("type")
+        kind = entry.required_text("type")
         try:
             known = TARGETS.get(kind)
         except WrongSetting as error:
-            line = entry.values["type"].start_mark.line + 1
+            line = entry.nodes["type"].start_mark.line + 1
             broken[name] = f"{file}, line {line}, {entry.rule}: this sink does not run. {error}"
             continue
         if known is None:
             types = f"known types: {', '.join(TARGETS.names())}; another type needs its Python package"
-            raise entry.error(f"unknown type {kind[:60]!r}", types, entry.values["type"])
+            raise entry.setting_error(f"unknown type {kind[:60]!r}", types, entry.nodes["type"])
         sinks[name] = _sink(name, entry, node, known.OPTIONS)
     return SinksRead(sinks, broken)
 
 
-def _sink(name: str, entry: Entry, node: yaml.Node, options: type[Options]) -> Sink:
+def _sink(name: str, entry: RuleEntry, node: yaml.Node, options: type[Options]) -> Sink:
     try:
         return Sink(name, options.model_validate(construct_value(node)))
     except yaml.MarkedYAMLError as error:
-        raise entry.error(f"invalid YAML: {error.problem}", "correct it", error.problem_mark) from error
+        raise entry.setting_error(f"invalid YAML: {error.problem}", "correct it", error.problem_mark) from error
     except ValidationError as error:
         raise _setting_error(entry, node, options, error) from error
 
 
-def _setting_error(entry: Entry, node: yaml.Node, options: type[Options], error: ValidationError) -> WrongSetting:
+def _setting_error(entry: RuleEntry, node: yaml.Node, options: type[Options], error: ValidationError) -> WrongSetting:
     found = error.errors(include_input=False, include_url=False)
     first = min(found, key=lambda each: each["type"] != "extra_forbidden")  # a misspelt key is also reported as missing
     where = [str(part) for part in first["loc"]]
     if first["type"] == "missing":
-        return entry.error(f"{'.'.join(where)} is missing", f"add `{where[-1]}: …`", _node_at(node, where[:-1]))
+        return entry.setting_error(f"{'.'.join(where)} is missing", f"add `{where[-1]}: …`", _node_at(node, where[:-1]))
     if first["type"] == "extra_forbidden":
         names = ", ".join(option.alias or name for name, option in options.model_fields.items())
         known = names if len(where) == 1 else "see docs/reference/sinks.md"
-        return entry.error(f"unknown key {where[-1][:60]!r}", f"known keys: {known}", _node_at(node, where))
+        return entry.setting_error(f"unknown key {where[-1][:60]!r}", f"known keys: {known}", _node_at(node, where))
     what = first["msg"].removeprefix("Value error, ")
-    return entry.error(
+    return entry.setting_error(
         f"{'.'.join(where)}: {what}" if where else what, "see docs/reference/sinks.md", _node_at(node, where)
     )
 

@@ -21,7 +21,7 @@ from headwater.lake.bronze_follower import (
 )
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.run_facts import TERMINAL
+from headwater.lineage.runs.run_facts import TERMINAL_TYPES
 from headwater.lineage.runs.sent_facets import Facets
 from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
 from headwater.sinks.interface.shape import Payload, SinkEvent
@@ -59,7 +59,7 @@ class SendPolicy(NamedTuple):
 
 def has_ended(members: Sequence[MemberHead], run_id: str) -> bool:
     """Return whether the application's own run has ended."""
-    return any(each.head.run_id == run_id and each.head.state in TERMINAL for each in members)
+    return any(each.head.run_id == run_id and each.head.state in TERMINAL_TYPES for each in members)
 
 
 def is_heartbeat_due(fresh_us: Sequence[int], old_us: Sequence[int], heartbeat_us: int) -> bool:
@@ -106,7 +106,7 @@ def application_payload(
 def _due(bronze: Bronze, events: Sequence[SinkEvent], send_policy: SendPolicy) -> Iterator[ApplicationEvents]:
     now_us = max(event.head.received_us for event in events)
     news = {event.head.event_id: event for event in events}
-    asked = {event.head.run_id for event in events if event.head.run_id and event.head.state in TERMINAL}
+    asked = {event.head.run_id for event in events if event.head.run_id and event.head.state in TERMINAL_TYPES}
     by_source: dict[Source, list[int]] = defaultdict(list)
     for event in events:
         by_source[event.source].append(event.head.sequence)
@@ -132,7 +132,9 @@ def read_application(bronze: Bronze, members: Sequence[MemberHead]) -> list[Sink
     """Return the events of an application with their bodies, in the given order."""
     half = MAX_APPLICATION_EVENTS // 2
     chosen = (
-        members if len(members) <= MAX_APPLICATION_EVENTS else [each for each in members if each.head.state in TERMINAL]
+        members
+        if len(members) <= MAX_APPLICATION_EVENTS
+        else [each for each in members if each.head.state in TERMINAL_TYPES]
     )
     return read_members(bronze, chosen if len(chosen) <= MAX_APPLICATION_EVENTS else [*chosen[:half], *chosen[-half:]])
 

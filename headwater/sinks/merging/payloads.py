@@ -10,7 +10,7 @@ from headwater.events.stored_cells import StoredHead
 from headwater.lake.bronze_follower import ends_of_runs, events_of_runs, heads_by_time, stored_bodies
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.dataset_schema_changes import SchemaChange, schema_changes
-from headwater.lineage.runs.run_facts import TERMINAL
+from headwater.lineage.runs.run_facts import TERMINAL_TYPES
 from headwater.sinks.interface.error_isolation import MaskSecrets, convert_guarded, event_position
 from headwater.sinks.interface.shape import History, Payload, SinkEvent, Target, run_of
 from headwater.sinks.merging.applications import LOOKBACK_US, ConvertsApplications, build_application_payloads
@@ -96,7 +96,7 @@ def _earlier_ends(bronze: Bronze, events: Sequence[SinkEvent]) -> list[SinkEvent
     The lake is queried each time, so restarts need no state; events received more than seven days earlier are ignored.
     """
     last = {run: event for event in events if (run := run_of(event.head))}
-    still_open = {run: event for run, event in last.items() if event.head.state not in TERMINAL}
+    still_open = {run: event for run, event in last.items() if event.head.state not in TERMINAL_TYPES}
     if not still_open:
         return []
     since_us = max(0, min(event.head.received_us for event in still_open.values()) - LOOKBACK_US)

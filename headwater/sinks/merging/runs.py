@@ -14,11 +14,11 @@ from headwater.events.rule_facets import PARENT, parent_of, text_at
 from headwater.events.spec_index import CORE
 from headwater.events.times import iso, parse_time
 from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
-from headwater.lineage.edges.facet_contents import is_noise, sent_edges
+from headwater.lineage.edges.facet_contents import is_delta_internal_file, read_sent_edges
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import Order, order_of
-from headwater.lineage.runs.run_facts import TERMINAL, later_begins
-from headwater.lineage.runs.sent_facets import Facets, members, run_facets
+from headwater.lineage.runs.event_order import Order, event_order
+from headwater.lineage.runs.run_facts import TERMINAL_TYPES, later_attempt_starts
+from headwater.lineage.runs.sent_facets import Facets, decode_members, run_facets
 from headwater.sinks.interface.shape import History, Payload, SinkEvent, group_by_run
 from headwater.sinks.interface.support import ItemSupport
 
@@ -131,10 +131,10 @@ def merge_events(events: Iterable[SinkEvent]) -> MergedEvent:
 
 def _end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
     """Return time and state of the newest end."""
-    ends = [(order, str(wire.eventType)) for order, wire in ordered if wire.eventType in TERMINAL]
+    ends = [(order, str(wire.eventType)) for order, wire in ordered if wire.eventType in TERMINAL_TYPES]
     if not ends:
         return None
-    order, kind = max(ends, key=lambda each: (*each[0][:2], TERMINAL.index(each[1])))
+    order, kind = max(ends, key=lambda each: (*each[0][:2], TERMINAL_TYPES.index(each[1])))
     return order.time_us, kind
 
 
@@ -142,7 +142,7 @@ def _counted(found: MergedEvent, ordered: Sequence[_Ordered]) -> Sequence[_Order
     """Return the events of a batch run up to the end of its newest COMPLETE attempt, else all; stores that end."""
     if found.kind != "RUN" or found.is_streaming:
         return ordered
-    begins = [0, *later_begins((wire.eventType or None, order.time_us) for order, wire in ordered)]
+    begins = [0, *later_attempt_starts((wire.eventType or None, order.time_us) for order, wire in ordered)]
     for begin, until in zip(reversed(begins), [len(ordered), *reversed(begins[1:])], strict=True):
         end = _end(ordered[begin:until])
         if end and end[1] == "COMPLETE":
@@ -174,7 +174,7 @@ def _order(event: SinkEvent, wire: WireEvent) -> Order:
     time_us, _ = parse_time(wire.eventTime)
     received_us = event.head.received_us
     sent_us = received_us if time_us is None else time_us
-    return order_of(event.head.event_id, wire.eventType or "OTHER", sent_us, received_us)
+    return event_order(event.head.event_id, wire.eventType or "OTHER", sent_us, received_us)
 
 
 def _kind(wire: WireEvent) -> str:
@@ -184,7 +184,7 @@ def _kind(wire: WireEvent) -> str:
 def _add_event(found: MergedEvent, wire: WireEvent) -> None:
     if wire.job is not UNSET:
         found.job = Name(wire.job.namespace, wire.job.name)
-        merge_facets(found.of_job, members(wire.job.facets))
+        merge_facets(found.of_job, decode_members(wire.job.facets))
     if wire.run is not UNSET:
         found.run_id = wire.run.runId
         merge_facets(found.of_run, _with_parent(run_facets(wire)))
@@ -195,7 +195,7 @@ def _replace_lineage(found: MergedEvent, wires: Iterable[WireEvent]) -> None:
     for facets in (found.of_run, found.of_job):
         facets.pop("lineage", None)
     for wire in wires:
-        of_job, of_run = members(wire.job.facets) if wire.job is not UNSET else {}, run_facets(wire)
+        of_job, of_run = decode_members(wire.job.facets) if wire.job is not UNSET else {}, run_facets(wire)
         for target, sent in ((found.of_job, of_job), (found.of_run, of_run)):
             merge_facets(target, {name: value for name, value in sent.items() if name == "lineage"})
 
@@ -234,14 +234,16 @@ def _unite_lineage(older: Any, newer: Any) -> Any:
 
 def _datasets(raws: Iterable[Raw]) -> Iterator[WireDataset]:
     for raw in raws:
-        if (read := read_wire_dataset(bytes(raw))) and not is_noise(Name(read[0].namespace, read[0].name)):
+        if (read := read_wire_dataset(bytes(raw))) and not is_delta_internal_file(
+            Name(read[0].namespace, read[0].name)
+        ):
             yield read[0]
 
 
 def _add_dataset(datasets: dict[Name, Facets], of_run: dict[Name, Facets], read: WireDataset, own: Raw) -> None:
     name = Name(read.namespace, read.name)
-    merge_facets(datasets.setdefault(name, {}), members(read.facets))
-    merge_facets(of_run.setdefault(name, {}), members(own))
+    merge_facets(datasets.setdefault(name, {}), decode_members(read.facets))
+    merge_facets(of_run.setdefault(name, {}), decode_members(own))
 
 
 def _events_with_datasets(found: MergedEvent, wires: Sequence[WireEvent]) -> Sequence[WireEvent]:
@@ -319,7 +321,7 @@ def _inputs_of_columns(run: MergedEvent) -> dict[Name, Facets]:
         if name
     ]
     rows = (content_rows(Content("column_lineage", "", name, bytes(raw))) for name, raw in found)
-    return {edge.source: {} for some in rows for edge in sent_edges(some, Name) if edge.source}
+    return {edge.source: {} for some in rows for edge in read_sent_edges(some, Name) if edge.source}
 
 
 def _sent_datasets(datasets: Mapping[Name, Facets], own: str, of_run: Mapping[Name, Facets]) -> list[dict[str, Any]]:

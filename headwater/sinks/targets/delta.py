@@ -14,7 +14,7 @@ from headwater.common.errors import LakeUnavailable
 from headwater.events.position import Position
 from headwater.events.rule_facets import text_at
 from headwater.lake.delta_table import LakeTable
-from headwater.lineage.runs.job_identity import run_key
+from headwater.lineage.runs.jobs import run_key
 from headwater.sinks.interface.options import (
     Options,
     Pause,

@@ -7,7 +7,7 @@ import msgspec
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.events.position import Source
-from headwater.lineage.runs.run_facts import TERMINAL
+from headwater.lineage.runs.run_facts import TERMINAL_TYPES
 from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
 from headwater.sinks.interface.error_isolation import event_position
 from headwater.sinks.interface.options import EventFilter, Options, SecretResolver
@@ -70,12 +70,12 @@ class MarquezTarget:
     def _with_repeated_ends(self, ordered: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
         """Repeat a run's end after the last event that reopens the run, at the position of that event."""
         last = {run: at for at, event in enumerate(ordered) if (run := run_of(event.head))}
-        end_of = {run_of(end.head): end for end in (*ends, *ordered) if end.head.state in TERMINAL}
+        end_of = {run_of(end.head): end for end in (*ends, *ordered) if end.head.state in TERMINAL_TYPES}
         found: list[Payload] = []
         for at, event in enumerate(ordered):
             found.append(Payload(event, event.body))
             run = run_of(event.head)
-            if run is None or last[run] != at or event.head.state in TERMINAL:
+            if run is None or last[run] != at or event.head.state in TERMINAL_TYPES:
                 continue
             end = end_of.get(run)
             if end and self._only.matches(end.head):

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, with_new_ids
 from headwater.spark.gold.buckets import bucket_of
 from headwater.spark.silver.candidate_rows import JOB, SETTLES, WRITTEN

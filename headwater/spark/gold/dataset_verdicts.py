@@ -125,7 +125,7 @@ class _Periods:
         return {
             "namespace": namespace,
             "dataset": name,
-            "column": now.shown_columns(self._dataset).shown(each.key),
+            "column": now.shown_columns(self._dataset).displayed_spelling(each.key),
             "verdict": each.verdict,
             "reason": self._reason_of(each),
             "readers": text_of(sorted({_job(now, number) for number in each.edge_sets})),

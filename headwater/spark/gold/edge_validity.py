@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput
-from headwater.lineage.edges.declared_masking import remasked
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.candidates import ATTEMPTED, Candidate, JobOutput
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterval
 from headwater.spark.delta.arrow_rows import Row
@@ -85,7 +85,7 @@ class OutputHistory:
         if job_output.output is None or job_output.layer == ATTEMPTED:
             return
         lineage_by_content = {
-            content: remasked(self.rules, job_output, read_output_lineage(content))
+            content: apply_masking_rules(self.rules, job_output, read_output_lineage(content))
             for content in {r.content for r in candidates}
         }
         for kind, edges_of in _KINDS.items():
@@ -111,19 +111,21 @@ def _column_edges(lineage: OutputLineage) -> tuple[ColumnEdgeRow, ...]:
                 edge.source,
                 edge.column,
                 target,
-                edge.transformation.direct,
-                edge.transformation.masked,
+                edge.transformation.is_direct,
+                edge.transformation.is_masked,
                 *edge.transformation[2:],
-                lineage.inferred,
+                lineage.is_inferred,
             )
             for edge in lineage.edges
-            for target in ((edge.target,) if edge.target is not None else lineage.columns)
+            for target in ((edge.target,) if edge.target is not None else lineage.dataset_wide_targets)
         )
     )
 
 
 def _table_edges(lineage: OutputLineage) -> tuple[TableEdgeRow, ...]:
-    return tuple(TableEdgeRow(source, not lineage.carries, lineage.inferred) for source in lineage.tables)
+    return tuple(
+        TableEdgeRow(source, not lineage.has_column_lineage, lineage.is_inferred) for source in lineage.source_datasets
+    )
 
 
 _KINDS: dict[str, Callable[[OutputLineage], tuple[NamedTuple, ...]]] = {COLUMN: _column_edges, TABLE: _table_edges}

@@ -62,4 +62,4 @@ def _via(now: SnapshotOfRows, each: SurfaceColumn) -> Row:
 
 def _shown(now: SnapshotOfRows, dataset: int, key: str | None) -> Row:
     name = now.graph.names[dataset]
-    return (*name.parts, None if key is None else now.columns(name).shown(key))
+    return (*name.parts, None if key is None else now.columns(name).displayed_spelling(key))

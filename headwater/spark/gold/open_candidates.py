@@ -7,8 +7,8 @@ from msgspec.structs import asdict, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.current_candidates import CARRIES, Candidate, JobOutput, newness
-from headwater.lineage.edges.edge_sets import that_matter
+from headwater.lineage.edges.candidates import REPORTED_LINEAGE, Candidate, JobOutput, candidate_order_key
+from headwater.lineage.edges.edge_sets import needed_candidates
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.candidate_rows import CANDIDATE, COLUMNS, CandidateRow
@@ -96,7 +96,7 @@ def _needed(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
         job_output = row.job_output
         job_outputs[job_output].append(row.candidate(row.content))
         keys[job_output] = row.group_key
-    return {(keys[job_output], run_key) for job_output, run_key in that_matter(job_outputs)}
+    return {(keys[job_output], run_key) for job_output, run_key in needed_candidates(job_outputs)}
 
 
 def _groups_to_recompute(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
@@ -133,13 +133,13 @@ def _repeating_groups(before: dict[_Key, _GroupedRow], changes: dict[_Key, _Grou
 def _of_newest_executions(rows: Sequence[_GroupedRow]) -> list[_GroupedRow]:
     """Return the rows of each group's newest execution. A repetition does not affect the earlier ones."""
     newest: dict[str, _GroupedRow] = {}
-    for row in sorted(rows, key=lambda row: newness(row.candidate(None))):
+    for row in sorted(rows, key=lambda row: candidate_order_key(row.candidate(None))):
         newest[row.group_key] = row
     return [row for row in rows if row.execution == newest[row.group_key].execution]
 
 
 def _is_plain(row: _GroupedRow) -> bool:
-    plain = row.layer == "observed" and row.weight == CARRIES and row.dataset_name is not None
+    plain = row.layer == "observed" and row.weight == REPORTED_LINEAGE and row.dataset_name is not None
     return plain and not (row.asks or row.gone or row.replaced)
 
 

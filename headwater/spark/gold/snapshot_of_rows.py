@@ -6,17 +6,16 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
-from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
-from headwater.lineage.edges.declared_masking import remasked
-from headwater.lineage.edges.edge_sets import Candidates, Reported
-from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.edges.candidates import Candidate, JobOutput
+from headwater.lineage.edges.edge_sets import Candidates, ReportedDatasets
+from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.schema_columns import Columns, decode_spellings, preferred_spellings
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
+from headwater.lineage.rules.applied_rules import apply_masking_rules
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
-from headwater.lineage.runs.run_derivation import weight_of
+from headwater.lineage.runs.jobs import RetiredJobs, declared_retirements, newest_retirement_times
+from headwater.lineage.runs.run_derivation import lineage_weight
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot, counted_rewrites
 from headwater.spark.delta.arrow_rows import Row
@@ -50,7 +49,7 @@ class SnapshotOfRows(CandidateSnapshot):
         partitioned_names: Set[Name] = frozenset(),
     ):
         """Take rows like `add_rows`. partitioned_names: names of datasets that are known to have partitions."""
-        super().__init__(naming, partial(remasked, rules), rules)
+        super().__init__(naming, partial(apply_masking_rules, rules), rules)
         self._partitioned_names = partitioned_names
         self._declared_as_retired = rules.names.jobs.retired
         self.add_rows(rows)
@@ -68,12 +67,12 @@ class SnapshotOfRows(CandidateSnapshot):
                     lineage = read_output_lineage(each.content)
                     if each.application:
                         self.parents[each.run_key] = each.application
-                    candidates[each.job_output].append(each.candidate(lineage)._replace(weight=weight_of(lineage)))
+                    candidates[each.job_output].append(each.candidate(lineage)._replace(weight=lineage_weight(lineage)))
                 self.take(self._counted_rewrites(candidates), _FoundRelations(reported))
 
     def retired_jobs(self) -> RetiredJobs:
         """Return the jobs that `jobs.yaml` retires. Silver does not store which jobs were deleted."""
-        return newest_retirements(declared_until(self._declared_as_retired, self.newest_us))
+        return newest_retirement_times(declared_retirements(self._declared_as_retired, self.newest_us))
 
     def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
         output = next(iter(candidates)).output
@@ -89,7 +88,7 @@ class SnapshotOfRows(CandidateSnapshot):
         if dataset and row.tags:
             self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in _read_facet(text)]
         if dataset and row.spellings:
-            self.spellings[dataset.plain] = chosen_spellings(spellings_from(row.spellings))
+            self.spellings[dataset.plain] = preferred_spellings(decode_spellings(row.spellings))
         if dataset and row.ever_read:
             self.ever_read.add(dataset)
 
@@ -100,15 +99,15 @@ class _FoundRelations:
     def __init__(self, rows: Iterable[CandidateRow]):
         self._reports = {key: row.kin for row in rows for key in (row.run_key, row.execution) if row.kin}
 
-    def below(self, run_key: str) -> Reported:
+    def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
         return self._reported(run_key)
 
-    def beside(self, execution: str) -> Reported:
+    def reports_of_execution(self, execution: str) -> ReportedDatasets:
         return self._reported(execution)
 
-    def _reported(self, key: str) -> Reported:
+    def _reported(self, key: str) -> ReportedDatasets:
         text = self._reports.get(key)
         return read_reported(text) if text else _NO_REPORTS
 
 
-_NO_REPORTS = Reported(frozenset(), frozenset())
+_NO_REPORTS = ReportedDatasets(frozenset(), frozenset())

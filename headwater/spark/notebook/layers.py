@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import WrongSetting
-from headwater.lineage.edges.current_candidates import ATTEMPTED
+from headwater.lineage.edges.candidates import ATTEMPTED
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver

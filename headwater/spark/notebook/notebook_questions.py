@@ -214,7 +214,10 @@ class Questions:
         for side in ("source", "target"):
             names = [Name(*name) for name in zip(rows[f"{side}_namespace"], rows[f"{side}_dataset"], strict=True)]
             columns, keys = self._layers.shown_columns(names), rows[f"{side}_column"]
-            shown = [None if key is None else columns[name].shown(key) for name, key in zip(names, keys, strict=True)]
+            shown = [
+                None if key is None else columns[name].displayed_spelling(key)
+                for name, key in zip(names, keys, strict=True)
+            ]
             rows[f"{side}_column"] = pd.Series(shown, dtype=object)
         return rows
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence, Set
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.current_candidates import SILENT
+from headwater.lineage.edges.candidates import NO_SOURCES
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, SnapshotOfRows
@@ -90,14 +90,14 @@ class SnapshotAround(SnapshotOfRows):
             row[at["application"]]
             for row in rows
             if row[at["output_key"]] is not None
-            and (row[at["dataset_name"]] is None if forward else row[at["weight"]] == SILENT)
+            and (row[at["dataset_name"]] is None if forward else row[at["weight"]] == NO_SOURCES)
         } - {None}
         if not silent:
             return ()
         wanted = F.broadcast(
             self._layers.spark.createDataFrame([(each,) for each in sorted(silent)], "application string")
         )
-        is_other_end = F.col("weight") == SILENT if forward else F.col("dataset_name").isNull()
+        is_other_end = F.col("weight") == NO_SOURCES if forward else F.col("dataset_name").isNull()
         others = self._layers.candidates.where(is_other_end).join(wanted, "application", "left_semi")
         found = {row[0] for row in others.select("output_key").distinct().collect()} - keys
         return self._read(found, ()) if found else ()

@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.events.stored_cells import SENT, sent_of, shape_of
-from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.name_resolution import symlink_bindings
-from headwater.lineage.runs.commit_proofs import proofs_in
+from headwater.lineage.runs.commit_proofs import parse_proof_signs
 from headwater.lineage.runs.event_order import order_text
-from headwater.lineage.runs.event_reading import facts_reader
-from headwater.lineage.runs.run_facts import Forms, RunFacts, names_of_parts
-from headwater.lineage.runs.write_properties import READ_OF_RUNS
+from headwater.lineage.runs.event_reading import make_facts_reader
+from headwater.lineage.runs.run_facts import NameForms, RunFacts, names_with_part_mentions
+from headwater.lineage.runs.write_properties import RUN_FACET_WORDS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.content_texts import TextContents, refs_of
@@ -33,7 +33,7 @@ SHAPE_COLUMNS = ("event_id", "received_us", *SENT.values())
 """The columns that silver reads of an event with a shape. Times are in microseconds."""
 
 _RULE_RUN_FACETS = (
-    f"CASE WHEN run_facets RLIKE '{'|'.join(READ_OF_RUNS)}' THEN run_facets WHEN run_facets IS NOT NULL THEN '' END"
+    f"CASE WHEN run_facets RLIKE '{'|'.join(RUN_FACET_WORDS)}' THEN run_facets WHEN run_facets IS NOT NULL THEN '' END"
 )
 """SQL for the run facets: empty if the rules use none of them, null if only the body contains them."""
 
@@ -108,18 +108,18 @@ class ShapeParser:
         """Convert rows (ref, value, row of `shapes`, *`SHAPE_COLUMNS`) to rows of `PARSED`."""
         for _, group in groupby(rows, key=itemgetter(_SHAPE)):
             contents = TextContents()
-            reader = facts_reader(self.names, contents)
-            by_kind: dict[tuple[str, Forms], _SharedCells] = {}
+            reader = make_facts_reader(self.names, contents)
+            by_kind: dict[tuple[str, NameForms], _SharedCells] = {}
             for ref, value, shape_row, event_id, received_us, *cells in group:
                 if ref is not None:
                     contents.add(ref, value)
                 elif shape_row is not None:
-                    shape = reader.learn(shape_of(tuple(shape_row.values())))
+                    shape = reader.add_shape(shape_of(tuple(shape_row.values())))
                 elif sent := sent_of(cells):
-                    fact = reader.fact(event_id, received_us, sent, shape)
-                    key = fact.kind, fact.content.forms
+                    fact = reader.facts_of_event(event_id, received_us, sent, shape)
+                    key = fact.kind, fact.content.name_forms
                     # Events of one shape may contain different proofs.
-                    if any(True for _ in proofs_in(fact.content.write_signs)):
+                    if any(True for _ in parse_proof_signs(fact.content.write_signs)):
                         shared = _SharedCells(fact)
                     else:
                         shared = by_kind.get(key) or by_kind.setdefault(key, _SharedCells(fact))
@@ -138,9 +138,9 @@ class BodyParser:
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Convert rows with the columns `BODY_COLUMNS` to rows of `PARSED`."""
-        reader = facts_reader(self.names, ContentsInMemory())
+        reader = make_facts_reader(self.names, FacetContentsInMemory())
         for event_id, received_us, body in rows:
-            fact = reader.read(event_id, received_us, body)
+            fact = reader.read_event(event_id, received_us, body)
             yield _SharedCells(fact).row(fact, None, in_body=False)
 
 
@@ -151,9 +151,9 @@ class _SharedCells:
         self._contents = refs_of(fact)
         self._links = [each for use in (*fact.inputs, *fact.outputs) for each in symlink_bindings(use)]
         self._changes = reports_change(fact), text_of(sorted(outputs_of([fact])))
-        partitioned_names = sorted(names_of_parts([fact]))
+        partitioned_names = sorted(names_with_part_mentions([fact]))
         self._partitioned_names = text_of(partitioned_names) if partitioned_names else None
-        proofs = list(proofs_in(fact.content.write_signs))
+        proofs = list(parse_proof_signs(fact.content.write_signs))
         self._proofs = text_of(proofs) if proofs else None
 
     def row(self, fact: RunFacts, shape: str | None, *, in_body: bool) -> Row:

@@ -4,9 +4,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
-from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.edges.write_kinds import ADDS, UNLESS_PARTS, WHOLE
+from headwater.lineage.edges.candidates import Candidate, JobOutput
+from headwater.lineage.edges.output_lineage import OutputLineage
+from headwater.lineage.edges.write_kinds import ADDS_ROWS, WHOLE_REWRITE, WHOLE_UNLESS_PARTITIONED
 from headwater.lineage.names.dataset_name import Name
 from headwater.spark.silver.texts import key_of, text_of
 from headwater.tables import EDGE_SETS, StructOf, without
@@ -73,7 +73,7 @@ class CandidateRow(Struct):
     @property
     def kind_of_write(self) -> int:
         """How the write treats existing rows: a constant of `write_kinds`."""
-        return ADDS if not self.rewrites else UNLESS_PARTS if self.unless_parts else WHOLE
+        return ADDS_ROWS if not self.rewrites else WHOLE_UNLESS_PARTITIONED if self.unless_parts else WHOLE_REWRITE
 
     def candidate(self, lineage: T) -> Candidate[T]:
         """Convert the row to a `Candidate`; lineage: a value that identifies its content."""
@@ -93,15 +93,15 @@ def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], applicati
         key_of(*output.parts) if output else key_of(layer, *job.parts, None),  # the same for all generations
         candidate.run_key, candidate.execution, application, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
-        "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites > ADDS,
-        candidate.rewrites == UNLESS_PARTS, candidate.period_us, _explainers(candidate.lineage), None,
-        names_text(candidate.lineage), text_of(candidate.lineage),
+        "inferred" if candidate.lineage.is_inferred else layer, candidate.rows_confirmed,
+        candidate.write_kind > ADDS_ROWS, candidate.write_kind == WHOLE_UNLESS_PARTITIONED, candidate.period_us,
+        _explainers(candidate.lineage), None, names_text(candidate.lineage), text_of(candidate.lineage),
     )  # fmt: skip
 
 
 def _explainers(lineage: OutputLineage) -> str | None:
     """Return which runs may explain opaque inputs (rule 4.7): runs BELOW this one, or BESIDE it in its execution."""
-    if lineage.asks:
+    if lineage.has_hidden_inputs:
         return BELOW
     return BESIDE if lineage.output is None else None
 
@@ -112,7 +112,9 @@ def names_text(lineage: OutputLineage) -> str:
     Kinds are WRITTEN, SETTLES and JOB. Datasets have no generation. A join by name finds the candidates of a dataset.
     """
     written = [] if lineage.output is None else [(*lineage.output.parts, WRITTEN)]
-    settling = [(*each.dataset.parts, SETTLES) for each in lineage.doubts if each.dataset is not None]
-    jobs = (*lineage.jobs, *(job for feed in lineage.feeds for job in (feed.job, *feed.jobs)))
-    sources = dict.fromkeys(name.parts for name in lineage.datasets)
+    settling = [
+        (*each.separate_dataset.parts, SETTLES) for each in lineage.ambiguous_names if each.separate_dataset is not None
+    ]
+    jobs = (*lineage.source_jobs, *(job for feed in lineage.job_feeds for job in (feed.job, *feed.source_jobs)))
+    sources = dict.fromkeys(name.parts for name in lineage.named_datasets)
     return text_of([*written, *sources, *dict.fromkeys(settling), *((*job.parts, JOB) for job in dict.fromkeys(jobs))])

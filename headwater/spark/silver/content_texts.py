@@ -8,16 +8,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.facet_contents import (
-    Canonical,
-    ContentsInMemory,
+    CanonicalizeName,
+    FacetContentsInMemory,
     SentEdge,
     SentSql,
-    schema_columns,
-    sent_edges,
-    sent_sql,
+    parse_sql_facet,
+    read_sent_edges,
+    schema_paths,
 )
-from headwater.lineage.edges.joined_lists import is_joined
-from headwater.lineage.edges.schema_columns import Path, told_apart
+from headwater.lineage.edges.schema_columns import Path, find_exact_names, is_joined_hash
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
 from headwater.spark.delta.arrow_rows import Row, map_groups
@@ -47,8 +46,10 @@ def refs_of(fact: RunFacts) -> str:
 
 def lineage_of(fact: RunFacts) -> set[str]:
     """Return the hashes of the lineage facets in an event."""
-    lineage = {found for _, found in fact.content.declared}
-    lineage.update(found for one in (*fact.inputs, *fact.outputs) for found in (one.lineage, one.declared) if found)
+    lineage = {found for _, found in fact.content.declared_facets}
+    lineage.update(
+        found for one in (*fact.inputs, *fact.outputs) for found in (one.lineage, one.declared_facet) if found
+    )
     return lineage - {DELETED}
 
 
@@ -91,7 +92,7 @@ def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataF
     return refs.join(bronze.coalesce_if_small(found), "ref", "left")
 
 
-class TextContents(ContentsInMemory):
+class TextContents(FacetContentsInMemory):
     """The contents that one task needs. They stay JSON until the rules read them."""
 
     def __init__(self) -> None:
@@ -115,7 +116,7 @@ class TextContents(ContentsInMemory):
 
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema, as paths."""
-        if content_hash not in self._schemas and not is_joined(content_hash):
+        if content_hash not in self._schemas and not is_joined_hash(content_hash):
             self.add_schema(content_hash, read_columns(self._texts[SCHEMA + content_hash]))
         return super().schema(content_hash)
 
@@ -128,8 +129,8 @@ class TextContents(ContentsInMemory):
 
 
 def ambiguous_keys(columns: str) -> frozenset[str]:
-    """Return the casefolded names that several columns of a schema share (`told_apart`); columns: JSON."""
-    return told_apart(read_columns(columns))
+    """Return the casefolded names that several columns of a schema share (`find_exact_names`); columns: JSON."""
+    return find_exact_names(read_columns(columns))
 
 
 def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows: Sequence[Row]) -> Iterator[Row]:
@@ -139,13 +140,13 @@ def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows:
 
 
 def _schema(rows: Sequence[Row]) -> tuple[str, bool]:
-    text = text_of(schema_columns(rows))
+    text = text_of(schema_paths(rows))
     return text, bool(ambiguous_keys(text))
 
 
 def _sql(rows: Sequence[Row]) -> tuple[str, bool]:
-    return text_of(sent_sql(rows[0][1].encode())), False
+    return text_of(parse_sql_facet(rows[0][1].encode())), False
 
 
-def _lineage(canonical: Canonical, rows: Sequence[Row]) -> tuple[str, bool]:
-    return text_of(sent_edges(rows, canonical)), False
+def _lineage(canonical: CanonicalizeName, rows: Sequence[Row]) -> tuple[str, bool]:
+    return text_of(read_sent_edges(rows, canonical)), False

@@ -44,7 +44,7 @@ def reports_change(fact: RunFacts) -> bool:
 def outputs_of(facts: Iterable[RunFacts]) -> set[Name]:
     """Return the names of the outputs of runs, and of the targets in their `lineage` facets."""
     runs = [fact for fact in facts if fact.kind == "RUN"]
-    return {name for fact in runs for name in (*(each.name for each in fact.outputs), *fact.content.leads_to)}
+    return {name for fact in runs for name in (*(each.name for each in fact.outputs), *fact.content.declared_targets)}
 
 
 def _name_cells(name: Name | None) -> tuple[str, str]:

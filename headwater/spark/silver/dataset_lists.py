@@ -2,9 +2,15 @@
 
 from collections.abc import Sequence
 
-from headwater.lineage.edges.joined_lists import is_joined, joined_columns, joined_hash, lists_in
-from headwater.lineage.edges.schema_columns import Path, column_key
-from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
+from headwater.lineage.edges.schema_columns import (
+    Path,
+    column_key,
+    is_joined_hash,
+    join_column_lists,
+    join_schema_hashes,
+    split_schema_hash,
+)
+from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.spark.silver.content_texts import ambiguous_keys, read_columns
 from headwater.spark.silver.texts import text_of
 
@@ -15,27 +21,27 @@ class DatasetLists:
     def __init__(self, by_parts: bool) -> None:
         """by_parts: some event mentions a part of the dataset."""
         self.by_parts = by_parts
-        self.known = KnownLists(by_parts=by_parts)
+        self.known = ColumnListSet(has_parts=by_parts)
         self.texts: dict[str, str] = {}
 
-    def add(self, mention: SeenSchema, text: str) -> None:
+    def add(self, mention: SchemaMention, text: str) -> None:
         """Add a mention of a list; text: its columns as JSON."""
-        self.known.take(mention)
+        self.known.add_mention(mention)
         self.texts[mention.schema] = text
 
     @property
     def schema(self) -> str | None:
         """The hash of the joined lists; None without a list."""
-        schemas = self.known.schemas
-        return joined_hash(schemas, self._paths) if schemas else None
+        schemas = self.known.schema_hashes
+        return join_schema_hashes(schemas, self._paths) if schemas else None
 
     @property
     def columns(self) -> str | None:
         """The columns of the joined lists as JSON; None without a list."""
         schema = self.schema
-        if schema is None or not is_joined(schema):
+        if schema is None or not is_joined_hash(schema):
             return self.texts[schema] if schema else None
-        return text_of(joined_columns([self._paths(each) for each in lists_in(schema)]))
+        return text_of(join_column_lists([self._paths(each) for each in split_schema_hash(schema)]))
 
     def compare(self, schema: str) -> tuple[bool, bool]:
         """Return whether a list adds a column, and whether its columns differ from those of the joined lists.

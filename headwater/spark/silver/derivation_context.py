@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.joined_lists import joined_hash
-from headwater.lineage.edges.schema_columns import Path, column_key
-from headwater.lineage.edges.schema_history import KnownLists, SeenSchema, lists_at, seen_schemas
+from headwater.lineage.edges.schema_columns import Path, column_key, join_schema_hashes
+from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention, column_lists_at, schema_mentions
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
-from headwater.lineage.rules.tags import tagged, tags_facets
+from headwater.lineage.rules.tags import datasets_with_tags, tags_facets
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
-from headwater.lineage.runs.run_facts import names_of_parts
+from headwater.lineage.runs.run_facts import names_with_part_mentions
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.content_texts import SCHEMA
 from headwater.spark.silver.texts import read_facts, text_of
@@ -39,8 +38,8 @@ class DerivationContext:
 
     naming: NameResolver
     ambiguous_columns: Mapping[Name, frozenset[str]] = field(default_factory=dict)
-    newest: Mapping[Name, KnownLists] = field(default_factory=dict)
-    histories: Mapping[Name, Sequence[SeenSchema]] = field(default_factory=dict)
+    newest: Mapping[Name, ColumnListSet] = field(default_factory=dict)
+    histories: Mapping[Name, Sequence[SchemaMention]] = field(default_factory=dict)
     partitioned: frozenset[Name] = frozenset()
     columns: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     rules: UserRules = NO_RULES
@@ -60,16 +59,16 @@ class DerivationContext:
         def at(dataset: Name, time_us: int) -> str | None:
             if dataset in self.histories:
                 every = reversed(self.histories[dataset])
-                schemas = lists_at(every, time_us, by_parts=dataset in self.partitioned).schemas
+                schemas = column_lists_at(every, time_us, has_parts=dataset in self.partitioned).schema_hashes
             else:
                 known = self.newest.get(dataset)
-                last = known and (known.base or known.newest)
+                last = known and (known.base_list or known.newest_mention)
                 if known is None or (last and last.time_us > time_us):
                     missing.add(dataset)
                     return None
-                schemas = known.schemas
+                schemas = known.schema_hashes
             if schemas and schemas not in joined:
-                joined[schemas] = joined_hash(schemas, self.columns.__getitem__)
+                joined[schemas] = join_schema_hashes(schemas, self.columns.__getitem__)
             return joined[schemas] if schemas else None
 
         return at
@@ -90,22 +89,22 @@ class NewestMentions:
 
         Rows of schemas have no `value`; `with_columns` adds it.
         """
-        found: dict[tuple[Name, Name, str, str], tuple[SeenSchema, str | None]] = {}
+        found: dict[tuple[Name, Name, str, str], tuple[SchemaMention, str | None]] = {}
         for (facts,) in rows:
             for fact in read_facts(facts):
-                for name, mention in seen_schemas(fact):
-                    key = (name, mention.dataset(name, self.naming), SCHEMA_FACET, list_key(mention))
+                for name, mention in schema_mentions(fact):
+                    key = (name, mention.described_dataset(name, self.naming), SCHEMA_FACET, list_key(mention))
                     if key not in found or found[key][0] < mention:
                         found[key] = mention, None
                 for sent in tags_facets(fact):
-                    mention = SeenSchema(*sent.order, sent.place, "")
-                    for dataset in tagged(sent.name, fact.time_us, self.naming):
+                    mention = SchemaMention(*sent.order, sent.place, "")
+                    for dataset in datasets_with_tags(sent.name, fact.time_us, self.naming):
                         key = (sent.name, dataset, "tags", sent.producer)
                         if key not in found or found[key][0] < mention:
                             found[key] = mention, text_of(sent.tags)
-                for name in names_of_parts([fact]):
-                    mention = SeenSchema(*fact.order, 0, "")
-                    for plain in tagged(name, fact.time_us, self.naming):
+                for name in names_with_part_mentions([fact]):
+                    mention = SchemaMention(*fact.order, 0, "")
+                    for plain in datasets_with_tags(name, fact.time_us, self.naming):
                         for dataset in {plain, *self.naming.generations.meanings(plain)}:
                             key = (name, dataset, PARTS, "")
                             found[key] = max(found.get(key, (mention, None)), (mention, None))
@@ -124,8 +123,8 @@ class SchemaHistory:
         """Convert facts as JSON to rows of `LATEST`, without `value`."""
         for (facts,) in rows:
             for fact in read_facts(facts):
-                for name, mention in seen_schemas(fact):
-                    dataset = mention.dataset(name, self.naming)
+                for name, mention in schema_mentions(fact):
+                    dataset = mention.described_dataset(name, self.naming)
                     if dataset in self.datasets:
                         yield (*name.parts, *dataset, SCHEMA_FACET, list_key(mention), *mention[:6], False, None)
 
@@ -139,12 +138,12 @@ def with_columns(latest: DataFrame, contents: DataFrame) -> DataFrame:
     return found.withColumns(filled).select(*LATEST.columns)
 
 
-def list_key(mention: SeenSchema) -> str:
+def list_key(mention: SchemaMention) -> str:
     """Return the value of `producer` in rows about lists: the authority of the list and its hash."""
     return f"{mention.authority} {mention.schema}"
 
 
-def mentions_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SeenSchema, str]]:
+def mentions_of(rows: Iterable[Row]) -> Iterator[tuple[Name, SchemaMention, str]]:
     """Yield (dataset, mention, columns as JSON) for rows of `LATEST` about lists."""
     for row in rows:
-        yield Name(*row[2:5]), SeenSchema(*(*row[7:13], int(row[6][0]))), row[14]
+        yield Name(*row[2:5]), SchemaMention(*(*row[7:13], int(row[6][0]))), row[14]

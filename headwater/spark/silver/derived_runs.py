@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.edges.schema_history import SchemaMention
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Span
 from headwater.spark.delta.arrow_rows import map_rows
@@ -116,12 +116,12 @@ class DerivedRuns:
             rows.select("parts"), SchemaHistory(context.naming, frozenset(datasets)), LATEST
         ).distinct()
         found = with_columns(self.folder.coalesce_if_small(used_dataset), self.stored.contents_in(rows)).collect()
-        histories: dict[Name, list[SeenSchema]] = {dataset: [] for dataset in datasets}
+        histories: dict[Name, list[SchemaMention]] = {dataset: [] for dataset in datasets}
         columns = {}
         for dataset, mention, text in mentions_of(found):
             histories[dataset].append(mention)
             columns[mention.schema] = read_columns(text)
-        ordered: dict[Name, Sequence[SeenSchema]] = {name: sorted(history) for name, history in histories.items()}
+        ordered: dict[Name, Sequence[SchemaMention]] = {name: sorted(history) for name, history in histories.items()}
         return replace(context, histories=ordered, columns={**context.columns, **columns})
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.complete_lists import ADDED
+from headwater.lineage.edges.schema_history import ADDED_COLUMNS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Span
 from headwater.lineage.names.name_resolution import NameResolver
-from headwater.lineage.runs.event_order import NEWNESS
+from headwater.lineage.runs.event_order import ORDER_COLUMNS
 from headwater.spark.delta.arrow_rows import map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
 from headwater.spark.silver.content_texts import ambiguous_keys
@@ -30,7 +30,9 @@ from headwater.tables import Table
 FACET_KEY = ["namespace", "name", *DATASET, "facet", "producer"]
 """The key of a row of `LATEST`."""
 
-IS_NEWER = "s.moved OR " + " > ".join(f"struct({', '.join(f'{side}.{name}' for name in NEWNESS)})" for side in "st")
+IS_NEWER = "s.moved OR " + " > ".join(
+    f"struct({', '.join(f'{side}.{name}' for name in ORDER_COLUMNS)})" for side in "st"
+)
 """SQL condition for `State.put`: a row replaces the stored one if it is newer or has `moved`."""
 
 _GENERATIONS = Table("generations", dict.fromkeys(DATASET, "string"))
@@ -55,7 +57,7 @@ class NewestFacets:
         A new row with `moved` replaces the stored row even if that is newer, and a row with `gone` deletes it.
         """
         mentions = map_rows(rows.select("parts"), NewestMentions(self._naming), LATEST)
-        newest = F.max_by(F.struct(*_VALUE_COLUMNS), F.struct(*NEWNESS)).alias("newest")
+        newest = F.max_by(F.struct(*_VALUE_COLUMNS), F.struct(*ORDER_COLUMNS)).alias("newest")
         mentions = mentions.groupBy(*FACET_KEY).agg(newest).select(*FACET_KEY, "newest.*")
         found, aggregates = checkpoint_with_aggregates(
             with_columns(mentions, contents), case_conflicts=texts(F.when(F.col("twins"), F.array(*DATASET)))
@@ -103,10 +105,10 @@ class NewestFacets:
             dataset = Name(*parts)
             known = before[dataset].known
             added, changes = before[dataset].compare(schema)
-            is_before_base = known.base is not None and since_us < known.base.time_us
+            is_before_base = known.base_list is not None and since_us < known.base_list.time_us
             if not credible or added or is_before_base:
                 yield Span(dataset)
-            elif int(authority[0]) > ADDED and changes:
+            elif int(authority[0]) > ADDED_COLUMNS and changes:
                 yield Span(dataset, since_us)
 
     def _lists(self, latest: DataFrame, datasets: Iterable[Name]) -> dict[Name, DatasetLists]:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.runs.commit_proofs import CommitProof
-from headwater.lineage.runs.job_identity import is_uuid
+from headwater.lineage.runs.jobs import is_uuid
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.state import State
 from headwater.spark.silver.stored_runs import StoredRuns
@@ -27,7 +27,7 @@ def store_proofs(folder: TableFolder, state: State, texts: str) -> Sequence[Comm
     """
     found = sorted({proof for text in json.loads(texts) for proof in _read_proofs(text)})
     if found:
-        rows = folder.rows(COMMIT_PROOFS, [(each.run_id, *each.dataset.parts, each.is_whole) for each in found])
+        rows = folder.rows(COMMIT_PROOFS, [(each.run_id, *each.dataset.parts, each.is_whole_rewrite) for each in found])
         state.put(COMMIT_PROOFS, rows)
     return found
 

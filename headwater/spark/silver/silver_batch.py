@@ -13,7 +13,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Change, Span
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.changed_runs import affected_runs
+from headwater.lineage.runs.derivation import affected_runs
 from headwater.spark.delta.ranges import key_prefix
 from headwater.spark.delta.spark_delta import (
     TableFolder,
@@ -54,7 +54,7 @@ class RunSelection(NamedTuple):
 
 
 class SilverBatch:
-    """Processes one batch of silver. Implements `changed_runs.ChangedRuns`.
+    """Processes one batch of silver. Implements `changed_runs.ChangedBatch`.
 
     ambiguous_columns, has_schema_sources, has_unexplained, has_nominal_times, has_base_lists, has_commit_proofs,
     removed_before_us, newest_us, partitioned_names, buckets, content_chars: as in `LayerPosition`, after the batch.
@@ -177,37 +177,37 @@ class SilverBatch:
         """Whether the batch contains an event from `headwater reconcile --save`."""
         return bool(self._aggregates["has_comparison"])
 
-    # Methods of `ChangedRuns`, which `affected_runs` calls
+    # Methods of `ChangedBatch`, which `affected_runs` calls
 
-    def changes(self, _: RunSelection) -> Iterable[tuple[str, Sequence[Change]]]:
+    def name_changes(self, _: RunSelection) -> Iterable[tuple[str, Sequence[Change]]]:
         """Return the drops and renames of all known runs, because the driver has them in memory."""
         return self._names.changes(self._stored, has_changes=bool(self._aggregates["changes"]))
 
-    def writes(self, runs: RunSelection) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
+    def name_writes(self, runs: RunSelection) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
         """Return the writes of runs, as (time, name)."""
         return self._names.writes(self._stored, runs.spans)
 
-    def with_users(self, runs: RunSelection, moved: Iterable[Span]) -> RunSelection:
+    def add_runs_using(self, runs: RunSelection, changed_names: Iterable[Span]) -> RunSelection:
         """Return runs, extended by those that use these names; `_keys` looks them up when they are needed."""
-        return runs._replace(spans=runs.spans.union(moved))
+        return runs._replace(spans=runs.spans.union(changed_names))
 
-    def see(self, runs: RunSelection, moved: Set[Span]) -> RunSelection:
+    def add_runs_with_changed_columns(self, runs: RunSelection, changed_names: Set[Span]) -> RunSelection:
         """Add the schemas and tags of the batch; return runs, extended by those whose columns they may change."""
         changed_rows = self._names.changed_rows()
         sides_of_changes = (Name(*parts) for _, *sides in changed_rows for parts in (sides[:2], sides[2:4]) if parts[1])
-        self.moved = {*(span.name for span in moved), *sides_of_changes}
+        self.moved = {*(span.name for span in changed_names), *sides_of_changes}
         users = self._keys(runs)
         latest = self._facets = NewestFacets(self.folder, self.state.read(LATEST_FACETS), self.naming)
         rows = (self._stored.parsed, self._stored.contents()) if users is None else self._stored.rows_of(users)
-        self._latest = latest.add(*rows, self._stored.spans(moved) if moved else None)
+        self._latest = latest.add(*rows, self._stored.spans(changed_names) if changed_names else None)
         before = self._ambiguous_columns_before
-        self.ambiguous_columns = latest.ambiguous_columns(before, moved=bool(moved))
+        self.ambiguous_columns = latest.ambiguous_columns(before, moved=bool(changed_names))
         spans = frozenset(map(Span, self.naming.names_of_any(self.ambiguity_changes)))
         if self.has_schema_sources:
             schema_sources = [Name(*row) for row in self.state.read(SCHEMA_SOURCES).collect()]
             changed_columns = (
                 map(Span, schema_sources)
-                if moved
+                if changed_names
                 else self._facets.changed_columns(self._stored.parsed, schema_sources)
             )
             spans |= {span._replace(name=name) for span in changed_columns for name in self.naming.names_of(span.name)}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.current_candidates import ATTEMPTED
-from headwater.lineage.runs.event_order import NEWNESS
+from headwater.lineage.edges.candidates import ATTEMPTED
+from headwater.lineage.runs.event_order import ORDER_COLUMNS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
 from headwater.spark.silver.dataset_lists import DatasetLists
@@ -58,7 +58,7 @@ def datasets(latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: 
 
     latest: the newest facets; known: the stored rows.
     wanted: the datasets to compute, with `ever_read`, which is null if the stored value applies.
-    spellings: rows of `sent_spellings` to add.
+    spellings: rows of `sent_column_spellings` to add.
     Tags, readers and spellings are common to all generations; the row of the first generation contains them.
     """
     facets = latest.join(wanted.select(*_NAME), _NAME, "left_semi")
@@ -70,7 +70,7 @@ def datasets(latest: DataFrame, known: DataFrame, wanted: DataFrame, spellings: 
     of_producer = (
         facets.where("facet = 'tags'")
         .groupBy(*_NAME, "producer")
-        .agg(F.max_by("value", F.struct(*NEWNESS)).alias("tags"))
+        .agg(F.max_by("value", F.struct(*ORDER_COLUMNS)).alias("tags"))
     )
     tags = of_producer.groupBy(*_NAME).agg(F.to_json(F.sort_array(F.collect_list("tags"))).alias("tags"))
     tags = tags.withColumn("generation", F.lit(""))
@@ -108,7 +108,7 @@ def _columns(rows: Iterable[Row]) -> Iterator[Row]:
         for _, mention, text in mentions_of(row for row in cells if row[5] == SCHEMA_FACET):
             found.add(mention, text)
         if found.known.lists:
-            base = found.known.base
+            base = found.known.base_list
             yield (*dataset, found.schema, found.columns, base.time_us if base else None)
 
 

@@ -12,9 +12,15 @@ from headwater.events.stored_cells import shape_of
 from headwater.events.wire import NULL
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.event_order import order_of, order_text, placed
-from headwater.lineage.runs.job_identity import run_key
-from headwater.lineage.runs.sent_facets import RUN_PLACE, members, read_stored, sent_facets, told_by_shape
+from headwater.lineage.runs.event_order import event_order, order_text, order_text_at_index
+from headwater.lineage.runs.jobs import run_key
+from headwater.lineage.runs.sent_facets import (
+    RUN_INDEX,
+    decode_members,
+    facets_of_shape,
+    parse_stored_event,
+    sent_facets,
+)
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint
 from headwater.spark.silver.bronze_reading import BODY_COLUMNS
@@ -89,9 +95,9 @@ def run_facets(rows: Iterator[Row]) -> Iterator[Row]:
     newest = _Newest()
     for event_id, received_us, kind, sent_us, run_id, namespace, name, text in rows:
         time_us = received_us if sent_us is None else sent_us
-        order = placed(order_text(order_of(event_id, kind or "OTHER", time_us, received_us)), RUN_PLACE)
+        order = order_text_at_index(order_text(event_order(event_id, kind or "OTHER", time_us, received_us)), RUN_INDEX)
         key = "run", "", run_key(run_id or "", Name(namespace or "", name or ""))
-        for facet, value in members(Raw(text.encode())).items():
+        for facet, value in decode_members(Raw(text.encode())).items():
             if value != NULL:
                 raw = bytes(value)
                 newest.add((*key, facet), (time_us, order, None if is_deleted(raw) else raw.decode(), None, False))
@@ -114,7 +120,7 @@ class ShapeFacets:
         for shape_row, kind, namespace, name, producer, order, time_us in rows:
             shape, job = shape_of(tuple(shape_row.values())), Name(namespace, name)
             canonical = self.names.in_event(producer, namespace if kind != "DATASET" else "")
-            for entity, of, text, facet in told_by_shape(kind, job, order, shape, canonical, jobs=self.names.job):
+            for entity, of, text, facet in facets_of_shape(kind, job, order, shape, canonical, jobs=self.names.job):
                 in_body = facet.content_hash is None and not facet.deleted
                 value = None, None if facet.deleted else facet.content_hash, in_body
                 newest.add((entity, *of.parts, facet.name), (time_us, text, *value))
@@ -132,7 +138,9 @@ class BodyFacets:
         """Convert the rows of one partition, in the columns `BODY_COLUMNS`, to rows of `SENT`."""
         newest = _Newest()
         for event_id, received_us, body in rows:
-            for sent in sent_facets(event_id, received_us, read_stored(body), self.names.in_event, self.names.job):
+            for sent in sent_facets(
+                event_id, received_us, parse_stored_event(body), self.names.in_event, self.names.job
+            ):
                 value = None if sent.is_deleted else bytes(sent.value).decode()
                 key = sent.entity, *sent.name.parts, sent.facet
                 newest.add(key, (sent.time_us, sent.order, value, None, False))

@@ -26,7 +26,7 @@ _SIDES = ["namespace", "name", "to_namespace", "to_name"]
 class BatchNaming:
     """The meaning of names (`naming`), before a batch and with its changes.
 
-    `SilverBatch` uses it to implement `changed_runs.ChangedRuns`.
+    `SilverBatch` uses it to implement `changed_runs.ChangedBatch`.
     """
 
     def __init__(self, known: Iterable[SqlRow]):

@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.current_candidates import INFERRED
-from headwater.lineage.runs.related_runs import reported
+from headwater.lineage.edges.candidates import INFERRED_LINEAGE
+from headwater.lineage.edges.edge_sets import reported_datasets
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.ranges import key_prefix, ranges
 from headwater.spark.delta.spark_delta import TableFolder, checkpoint, checkpoint_with_aggregates, texts
@@ -153,7 +153,7 @@ class SilverRelations:
         every = stored.unionByName(self._counted.where("NOT gone").select(*stored.columns))
         return (
             self._folder.coalesce_if_small(every)
-            .where(F.col("weight") >= INFERRED)
+            .where(F.col("weight") >= INFERRED_LINEAGE)
             .join(wanted, by)
             .select("run_or_execution", "content")
         )
@@ -176,5 +176,5 @@ def _explanation(rows: Sequence[Row]) -> Iterator[Row]:
 
     `kin` contains the joined reports.
     """
-    found = reported(read_output_lineage(content) for _, content in rows)
+    found = reported_datasets(read_output_lineage(content) for _, content in rows)
     yield rows[0][0], text_of([sorted(names) for names in found])

@@ -71,7 +71,7 @@ class SilverWriter:
     ) -> ChangedDatasets | None:
         """Write the newest facets, datasets and fields; return the changed datasets, or None if none changed.
 
-        spellings: rows of `silver_datasets.sent_spellings`, None if there are none.
+        spellings: rows of `silver_datasets.sent_column_spellings`, None if there are none.
         """
         self.state.put(LATEST_FACETS, self._stamped(latest), when=IS_NEWER)
         wanted = latest.select(*DATASET)

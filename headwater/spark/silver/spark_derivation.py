@@ -9,12 +9,12 @@ from msgspec.structs import asdict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage
+from headwater.lineage.edges.candidates import Candidate, JobOutput
+from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.names.name_resolution import MentionSource, symlink_bindings
-from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
+from headwater.lineage.rules.applied_rules import ReportedWrite, decide_write_kind
 from headwater.lineage.runs.bounded_cache import BoundedCache
 from headwater.lineage.runs.commit_proofs import CommitProofs
 from headwater.lineage.runs.merged_run import Run
@@ -160,14 +160,14 @@ class _Task:
         """Return a candidate with the kind of write that user rules declare or commits prove."""
         output, is_whole = job_output.output, None
         if proofs and output is not None:
-            is_whole = proofs.is_whole(run.key, self._context.naming.names_of(output.plain))
-        write = ReportedWrite(run.producer, run.key, candidate.rewrites, is_whole)
-        kind = decided_kind(self._context.rules, job_output, write)
-        return candidate if kind == candidate.rewrites else candidate._replace(rewrites=kind)
+            is_whole = proofs.is_whole_rewrite(run.key, self._context.naming.names_of(output.plain))
+        write = ReportedWrite(run.producer, run.key, candidate.write_kind, is_whole)
+        kind = decide_write_kind(self._context.rules, job_output, write)
+        return candidate if kind == candidate.write_kind else candidate._replace(write_kind=kind)
 
     def _spellings(self, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
         for fact in facts:
-            for name, column in self._runs.shapes.traits(fact).spellings - self._sent_spellings:
+            for name, column in self._runs.run_cache.content_traits(fact).spellings - self._sent_spellings:
                 self._sent_spellings.add((name, column))
                 yield {"dataset_namespace": name.namespace, "dataset_name": name.name, "column": column}
 
@@ -177,7 +177,7 @@ class _Task:
         A declaration uses its names at all times.
         """
         found: dict[tuple[str, Name], Name] = {}
-        who = run.speaker
+        who = run.mention_source
         for fact in facts:
             for role, name, lifecycle in _used(fact, self._in_facet):
                 found[role, name] = self._resolve(who, role, name, fact.time_us, lifecycle)
@@ -192,7 +192,7 @@ class _Task:
             lines = self._contents.lineage(content_hash)
             every = (each for line in lines for each in (("source", line.source), ("target", line.target)))
             names = tuple(dict.fromkeys((role, name) for role, name in every if name))
-            found = self._names.keep(content_hash, names, len(names))
+            found = self._names.put(content_hash, names, len(names))
         return found
 
     def _resolve(self, who: MentionSource, role: str, name: Name, time_us: int, lifecycle: str | None) -> Name:
@@ -226,12 +226,12 @@ def _used(
     fact: RunFacts, in_facet: Callable[[str], Sequence[tuple[str, Name]]]
 ) -> Iterator[tuple[str, Name, str | None]]:
     """Yield (role, name, lifecycle change) for each name in an event."""
-    forms = dict(fact.content.forms)
+    forms = dict(fact.content.name_forms)
     for role, uses in (("input", fact.inputs), ("output", fact.outputs)):
         for use in uses:
             yield role, use.name, use.lifecycle
-            if use.previous:
-                yield "previous", use.previous, None
+            if use.previous_name:
+                yield "previous", use.previous_name, None
             for alias, _ in symlink_bindings(use):
                 yield "symlink", alias, None
     for content_hash in lineage_of(fact):

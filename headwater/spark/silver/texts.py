@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from headwater.events.facet_digests import Memo
-from headwater.lineage.edges.edge_sets import Reported
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.edge_sets import ReportedDatasets
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.commit_proofs import CommitProof, CommitProofs
 from headwater.lineage.runs.run_facts import RunFacts
@@ -60,7 +60,7 @@ def digest_of(value: object) -> str:
 
 read_candidate_digests = CachedDecoder(list[tuple[str, str, str, str]])
 read_names = CachedDecoder(list[Name])
-read_reported = CachedDecoder(Reported)
+read_reported = CachedDecoder(ReportedDatasets)
 read_output_lineage = CachedDecoder(OutputLineage)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headwater.common.errors import NotKnown
-from headwater.lineage.edges.current_candidates import JobOutput
-from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.candidates import JobOutput
+from headwater.lineage.edges.facet_contents import FacetContents, FacetContentsInMemory
+from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
@@ -36,11 +36,11 @@ Json = dict[str, Any]
 RULES = UserRules()
 
 
-def read_facts(delivered: Iterable[Delivered]) -> tuple[list[RunFacts], Contents]:
+def read_facts(delivered: Iterable[Delivered]) -> tuple[list[RunFacts], FacetContents]:
     """Read events as from bronze, with the shipped rules for names."""
-    contents = ContentsInMemory()
+    contents = FacetContentsInMemory()
     reader = FactsReader(default_rules().canonical, contents)
-    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in delivered]
+    facts = [reader.read_event(each.event_id, each.received_us, json.dumps(each.event)) for each in delivered]
     return facts, contents
 
 
@@ -84,12 +84,12 @@ class LineageWorld:
                 edge.column,
                 *output,
                 target,
-                "DIRECT" if edge.transformation.direct else "INDIRECT",
-                edge.transformation.masked,
+                "DIRECT" if edge.transformation.is_direct else "INDIRECT",
+                edge.transformation.is_masked,
             )
             for _, lineage, output in self._lineage()
             for edge in lineage.edges
-            for target in ([edge.target] if edge.target is not None else lineage.columns)
+            for target in ([edge.target] if edge.target is not None else lineage.dataset_wide_targets)
         }
 
     @property
@@ -99,9 +99,9 @@ class LineageWorld:
             (lineage, lineage.output) for number, (_, lineage) in self.graph.sets.items() if self.counted.says(number)
         )
         for lineage, output in words:
-            for source in lineage.tables if output is not None else ():
+            for source in lineage.source_datasets if output is not None else ():
                 assert output is not None
-                opaque[source, output] = opaque.get((source, output), True) and not lineage.carries
+                opaque[source, output] = opaque.get((source, output), True) and not lineage.has_column_lineage
         return {(*source, *output, alone) for (source, output), alone in opaque.items()}
 
     @property
@@ -135,7 +135,7 @@ class LineageWorld:
         """Return where a question about a column begins, and what is nested in it."""
         numbers = self.counted.lifetimes.starts(Name(*column[:2]))
         assert numbers, f"{column} is not in the graph, which has {self.graph.names}"
-        return self.counted.nesting.whole({self._node_in(number, column[2] or "") for number in numbers})
+        return self.counted.nesting.add_nested_columns({self._node_in(number, column[2] or "") for number in numbers})
 
     def exposures(self, tagged: Iterable[Column]) -> dict[Column, str]:
         """Return the masking surface behind columns; a column None means a dataset of unknown columns."""
@@ -329,10 +329,10 @@ def as_recorded(events: Iterable[Json]) -> list[Delivered]:
     return [Delivered(event, Delivered(event, 0, "").time_us, event_id(event)) for event in events]
 
 
-def in_batches(batches: Iterable[list[RunFacts]], contents: Contents) -> tuple[Derivation, MemoryStore]:
+def in_batches(batches: Iterable[list[RunFacts]], contents: FacetContents) -> tuple[Derivation, MemoryStore]:
     """Derive batch by batch, as the index does."""
     store = MemoryStore()
     derivation = Derivation(store, contents, NameResolver())
     for batch in batches:
-        derivation.add(batch)
+        derivation.add_facts(batch)
     return derivation, store

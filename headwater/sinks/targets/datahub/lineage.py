@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from headwater.events.event import Content
 from headwater.events.rows import content_rows
-from headwater.lineage.edges.facet_contents import SentEdge, Transformation, sent_edges
+from headwater.lineage.edges.facet_contents import SentEdge, Transformation, read_sent_edges
 from headwater.lineage.names.dataset_name import Name
 from headwater.sinks.merging.runs import MergedEvent
 from headwater.sinks.targets.datahub.aspects import Aspect
@@ -57,11 +57,11 @@ def lineage_of(merged: MergedEvent, urn: Urn) -> Lineage:
     )
     for (dataset, name), found in edges.items():
         to = wide[dataset] if name is None else [name]
-        if any(edge.transformation.masked for edge in found):
+        if any(edge.transformation.is_masked for edge in found):
             masked[dataset].update(to)
         for edge in found:
-            if edge.source and edge.column and (name is not None or spreads):
-                of = field_urn(urn(edge.source), edge.column)
+            if edge.source and edge.source_column and (name is not None or spreads):
+                of = field_urn(urn(edge.source), edge.source_column)
                 for column in to:
                     pairs[dataset][column, of].append(edge)
     columns = {
@@ -81,7 +81,7 @@ def _edges(merged: MergedEvent, urn: Urn) -> dict[_Column, list[SentEdge]]:
     """Return edges by target; if run or job have a `lineage` facet, only those of that facet."""
     found: dict[_Column, list[SentEdge]] = defaultdict(list)
     for target, edge in _sent(merged):
-        found[_Column(urn(target), edge.output)].append(edge)
+        found[_Column(urn(target), edge.output_column)].append(edge)
     return found
 
 
@@ -122,7 +122,7 @@ def _upstreams_of(output: str, inputs: Sequence[str], of_columns: Sequence[str],
 
 def _column_pair_lineage(downstream: str, upstream: str, edges: Sequence[SentEdge]) -> Aspect:
     """Return the lineage of one pair of columns with the operations of that pair."""
-    operations = ",".join(sorted({_operation(edge.transformation) for edge in edges if edge.stated}))
+    operations = ",".join(sorted({_operation(edge.transformation) for edge in edges if edge.has_transformation}))
     return {
         "upstreamType": "FIELD_SET",
         "upstreams": [upstream],
@@ -134,10 +134,10 @@ def _column_pair_lineage(downstream: str, upstream: str, edges: Sequence[SentEdg
 
 def _operation(step: Transformation) -> str:
     """Return `TYPE:SUBTYPE`, followed by `MASKED`, since DataHub has no other place for it."""
-    words = ["DIRECT" if step.direct else "INDIRECT", step.subtype, "MASKED" if step.masked else None]
+    words = ["DIRECT" if step.is_direct else "INDIRECT", step.subtype, "MASKED" if step.is_masked else None]
     return ":".join(word for word in words if word)
 
 
 def _read(key: str, facet: Raw) -> Sequence[SentEdge]:
-    edges = sent_edges(content_rows(Content("column_lineage", "", key, bytes(facet))), Name)
-    return [edge for edge in edges if edge.job is None and edge.into_job is None]
+    edges = read_sent_edges(content_rows(Content("column_lineage", "", key, bytes(facet))), Name)
+    return [edge for edge in edges if edge.source_job is None and edge.target_job is None]

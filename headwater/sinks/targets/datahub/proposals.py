@@ -9,7 +9,7 @@ import msgspec
 from headwater.events.rule_facets import text_at
 from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import job_key, run_key
+from headwater.lineage.runs.jobs import job_key, run_key
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.lineage.runs.sent_facets import Facets
 from headwater.sinks.merging.applications import engine_of

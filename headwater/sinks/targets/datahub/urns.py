@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from headwater.events.event import SentSymlink
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.jobs import job_key
 from headwater.sinks.targets.datahub.aspects import escape_urn
 from headwater.sinks.targets.datahub.options import DataHubOptions, PlatformRule
 

@@ -14,14 +14,15 @@ from urllib.parse import quote
 import msgspec
 
 from headwater.events.times import iso
-from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, output_lineages
+from headwater.lineage.edges.facet_contents import FacetContentsInMemory
+from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
+from headwater.lineage.edges.run_edges import derive_output_lineages
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver, event_bindings
 from headwater.lineage.names.operations import count_parts
 from headwater.lineage.runs.event_reading import FactsReader
-from headwater.lineage.runs.job_identity import job_key, run_id_of
-from headwater.lineage.runs.merged_run import Run, fold
+from headwater.lineage.runs.jobs import job_key, run_id_of
+from headwater.lineage.runs.merged_run import Run, merge_run
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.interface.shape import SinkEvent
 from headwater.sinks.targets.purview.atlas import PLACEHOLDER, PROCESS, Entity, reference
@@ -36,33 +37,33 @@ class EntityBuilder:
         self._names = names
         self._sent: dict[Name, Name] = {}
         """Canonical name to the spelling that is written, so that a batch spells each dataset in one way."""
-        self._contents = ContentsInMemory()
+        self._contents = FacetContentsInMemory()
         self._columns = ColumnBuilder()
-        self._reader = FactsReader(self._canonical, self._contents, of_events=names.forms.of_events)
+        self._reader = FactsReader(self._canonical, self._contents, event_rules=names.forms.of_events)
 
     def facts(self, event: SinkEvent) -> RunFacts:
         """Read an event."""
         read = self._reader.read_body(event.body.decode())
         self._columns.learn(read.contents)
-        facets = self._reader.learn(read.said, read.contents)
-        return self._reader.fact(event.head.event_id, event.head.received_us, read, facets)
+        facets = self._reader.add_shape(read.said, read.contents)
+        return self._reader.facts_of_event(event.head.event_id, event.head.received_us, read, facets)
 
     def of_state(self, fact: RunFacts) -> list[Entity]:
         """Return the job of an event with the event's state."""
-        return [_job(fold([fact], NameResolver()))]
+        return [_job(merge_run([fact], NameResolver()))]
 
     def of_run(self, facts: Sequence[RunFacts]) -> list[Entity]:
         """Return the entities of one run, or one declaration: datasets before the processes that refer to them."""
         naming = NameResolver()
         naming.bind(link for fact in facts for link in event_bindings(fact))
-        run = fold(facts, naming)
+        run = merge_run(facts, naming)
         rules = EdgeRules(self._contents, naming, lambda _, column: column, lambda _, __: None)
         mentions = (*run.inputs.values(), *run.outputs.values())
         schemas = {each.name.plain: each.schema for each in mentions if each.schema}
         of_run = partial(self._dataset, schemas, iso(run.last_us) or "")
         datasets: dict[str, list[Entity]] = {}
         processes = [] if run.kind == "DATASET" else [_job(run)]
-        for inputs, lineages in _by_inputs(output_lineages(run, rules)).items():
+        for inputs, lineages in _by_inputs(derive_output_lineages(run, rules)).items():
             outputs = sorted(each.output.plain for each in lineages if each.output)
             if run.kind == "DATASET" and not inputs:
                 datasets |= dict(map(of_run, outputs))  # it describes them, and no job makes them
@@ -122,7 +123,7 @@ class EntityBuilder:
         pairs: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
         for lineage in lineages:
             for edge in lineage.edges:
-                if lineage.output and edge.target is not None and edge.transformation.direct:
+                if lineage.output and edge.target is not None and edge.transformation.is_direct:
                     pair = tuple(self._qualified(each.plain).qualified_name for each in (edge.source, lineage.output))
                     pairs.setdefault((pair[0], pair[1]), {})[edge.column, edge.target] = None
         return [
@@ -138,10 +139,10 @@ def _by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...], list
     """Group outputs by equal inputs: a single process with all of them would connect every input to every output."""
     same: dict[tuple[int, int], list[OutputLineage]] = {}
     for each in lineages:  # thousands of outputs share one tuple of inputs
-        same.setdefault((id(each.tables), id(each.named)), []).append(each)
+        same.setdefault((id(each.source_datasets), id(each.column_sources)), []).append(each)
     found: dict[tuple[Name, ...], list[OutputLineage]] = {}
     for outputs in same.values():
-        inputs = {name.plain for name in (*outputs[0].tables, *outputs[0].named)}
+        inputs = {name.plain for name in (*outputs[0].source_datasets, *outputs[0].column_sources)}
         found.setdefault(tuple(sorted(inputs)), []).extend(outputs)
     return found
 

@@ -33,7 +33,7 @@ class Candidate(NamedTuple, Generic[T]):
     weight: CARRIES (has column lineage), INFERRED (its SQL implies it), OPAQUE (has inputs only) or SILENT (has no
     source, such as an ALTER).
     rows_confirmed: the events show that rows were written.
-    rewrites: the kind of the write (`write_kinds`); a whole rewrite replaces the writes that ended before started_us.
+    write_kind: the kind of the write (`write_kinds`); a whole rewrite replaces the writes that ended before started_us.
     period_us: the period of the run (rule 6.1), never later than its time.
     lineage: identifies its edge set.
     """
@@ -46,30 +46,30 @@ class Candidate(NamedTuple, Generic[T]):
     last_us: int
     weight: int
     rows_confirmed: bool
-    rewrites: int
+    write_kind: int
     period_us: int
     lineage: T
 
     @property
-    def carries(self) -> bool:
+    def has_column_lineage(self) -> bool:
         """Whether the run has column lineage for the output, reported or inferred."""
-        return self.weight >= INFERRED
+        return self.weight >= INFERRED_LINEAGE
 
 
 ATTEMPTED = "attempted"
 """The layer of reports of runs that did not complete."""
 
-SILENT, OPAQUE, INFERRED, CARRIES = WEIGHTS = range(4)
+NO_SOURCES, INPUTS_ONLY, INFERRED_LINEAGE, REPORTED_LINEAGE = LINEAGE_WEIGHTS = range(4)
 
 
 class CountedCandidates(NamedTuple, Generic[T]):
     """The candidates of a job output that count, and those of its newest execution, whatever these carry."""
 
-    live: list[Candidate[T]]
-    latest: list[Candidate[T]]
+    current: list[Candidate[T]]
+    newest_execution: list[Candidate[T]]
 
 
-def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> CountedCandidates[T]:
+def select_counted_candidates(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> CountedCandidates[T]:
     """Return the candidates of a job output that count (rules 6.2 to 6.4, 6.10).
 
     The newest execution with column lineage counts, else the newest execution. Executions that report column lineage
@@ -78,26 +78,31 @@ def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Count
     that report the same, only the newest counts.
     """
     if job_output.layer == ATTEMPTED:
-        newest_of = {candidate.lineage: candidate for candidate in sorted(candidates, key=newness)}
+        newest_of = {candidate.lineage: candidate for candidate in sorted(candidates, key=candidate_order_key)}
         return CountedCandidates([], list(newest_of.values()))
     if job_output.layer != "observed":
-        newest = _of_newest(candidates, candidates)
+        newest = _candidates_of_newest_execution(candidates, candidates)
         return CountedCandidates(newest, newest)
-    speaking = [candidate for candidate in candidates if candidate.weight > SILENT] or candidates
-    heaviest = max((candidate.weight for candidate in speaking), default=SILENT)
-    strongest = [candidate for candidate in speaking if candidate.weight == heaviest]
-    live, latest = _of_newest(strongest, speaking), _of_newest(speaking, speaking)
+    reporting = [candidate for candidate in candidates if candidate.weight > NO_SOURCES] or candidates
+    greatest_weight = max((candidate.weight for candidate in reporting), default=NO_SOURCES)
+    of_greatest_weight = [candidate for candidate in reporting if candidate.weight == greatest_weight]
+    live, latest = (
+        _candidates_of_newest_execution(of_greatest_weight, reporting),
+        _candidates_of_newest_execution(reporting, reporting),
+    )
     if latest and latest[0].execution != live[0].execution:
         return CountedCandidates([*live, *latest], latest)
     return CountedCandidates(live, latest)
 
 
-def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]]) -> list[Candidate[T]]:
-    newest = max(pool, key=newness, default=None)
+def _candidates_of_newest_execution(
+    pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]]
+) -> list[Candidate[T]]:
+    newest = max(pool, key=candidate_order_key, default=None)
     return [candidate for candidate in candidates if newest and candidate.execution == newest.execution]
 
 
 CANDIDATE_ORDER = ("period_us", "time_us", "tie")
 """The fields, also in tables, that order the candidates of a job output; the greatest is the newest."""
 
-newness = attrgetter(*CANDIDATE_ORDER)
+candidate_order_key = attrgetter(*CANDIDATE_ORDER)

@@ -90,7 +90,7 @@ def find_surface(
         snapshot.graph, sources.nodes, sources.whole, counted, base_us=snapshot.base_us, seen=snapshot.seen
     )
     own = [each for each in own if each.dataset not in emptied]
-    own_until = tagged_until(snapshot.graph, own, writes)
+    own_until = tagged_until(snapshot.graph, own, counted, writes)
     columns = _proven(snapshot, [*own, *found.columns])
     return FoundSurface(sources, columns, found.ways, {**found.until, **own_until}, counted.presumed)
 

@@ -14,7 +14,7 @@ from headwater.questions.subjects import Subject
 from headwater.questions.unused import verdicts
 from tests.reference import exposures
 from tests.reference.solver import Reference
-from tests.reference.world_events import Json
+from tests.reference.world_events import START_US, Json, symlinks
 from tests.rule_cases.events import LAKE, done, table, tagging, writes
 from tests.support.data.lineage_world import LineageWorld, as_recorded
 
@@ -91,6 +91,27 @@ def test_what_only_an_earlier_write_shows_in_the_clear_is_once_exposed() -> None
     assert seen(MONDAY, TUESDAY, pii, window_us=None).behind_tag("pii") == ({}, {})
 
 
+def test_clear_rows_move_with_a_name_and_leave_open_what_no_writer_accounts_for() -> None:
+    before, after = (table(name, "x z", symlinks=symlinks(("hive://meta", "db.t"))) for name in ("old", "new"))
+    events = [
+        done(1, 0, writes("old", {"x": "a.x"}, columns="x z"), of=[A], job="load"),
+        done(2, DAY, writes("old", {"x": "c.k"}), of="c", job="load"),
+        done(3, DAY, writes("o", {"y": "old.z"}), of=[before], job="before"),
+        done(4, 2 * DAY, writes("o", {"y": "new.z"}), of=[after], job="after"),
+        tagging(3 * DAY, "a.x"),
+    ]
+    found, until = seen(*events).behind_tag("pii")
+    clear, doubted = (
+        {(LAKE, "old", "x"), (LAKE, "new", "x")},
+        {(LAKE, "old", "z"), (LAKE, "new", "z"), (LAKE, "o", "y")},
+    )
+    assert found == dict.fromkeys(clear, "once_exposed") | dict.fromkeys(doubted, "unknown")
+    assert until == dict.fromkeys(clear, START_US)
+    lineage = Reference(as_recorded(events), window_us=WINDOW_US)
+    assert exposures.surface(lineage, {(LAKE, "a", "x")}) == found
+    assert exposures.exposed_until(lineage, {(LAKE, "a", "x")}) == until
+
+
 def test_a_copy_holds_clear_rows_though_what_it_was_copied_from_was_rewritten() -> None:
     copied = done(5, DAY // 2, writes("copy", {"x": "t.x"}), of=[table("t", "x")], job="copy")
     exposures, _ = seen(MONDAY, copied, TUESDAY, OVERWRITTEN, tagging(3 * DAY, "a.x")).behind_tag("pii")
@@ -101,6 +122,19 @@ def test_an_earlier_opaque_write_from_a_tagged_column_is_unknown() -> None:
     opaque = done(1, 0, table("t", "x"), of=[A], job="load")
     exposures, _ = seen(opaque, TUESDAY, tagging(3 * DAY, "a.x")).behind_tag("pii")
     assert exposures == {(LAKE, "t", "x"): "unknown"}
+
+
+def test_an_earlier_write_that_does_not_name_a_masked_tagged_column_may_have_left_it_clear() -> None:
+    masked = done(2, DAY, writes("t", {"x": "a.x#"}), of=[A], job="load")
+    rewritten = done(3, 2 * DAY, writes("t", {"x": "a.x#"}, says="OVERWRITE"), of=[A], job="another")
+    for silent in (table("t", "x"), writes("t", {"y": "a.y"}, columns="x y")):
+        appended, pii = done(1, 0, silent, of=[A], job="load"), tagging(3 * DAY, "t.x")
+        worlds = [[appended, masked, pii], [appended, masked, rewritten, pii]]
+        found = [seen(*events).tagged_themselves("pii") for events in worlds]
+        assert found == [({(LAKE, "t", "x"): "masked"}, until) for until in ({(LAKE, "t", "x"): START_US}, {})]
+        for events, (_, until) in zip(worlds, found, strict=True):
+            lineage = Reference(as_recorded(events), window_us=WINDOW_US)
+            assert exposures.tagged_until(lineage, {(LAKE, "t", "x")}) == until
 
 
 def test_questions_about_nested_columns_change_no_answer_about_what_they_lie_in() -> None:

@@ -111,8 +111,9 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def append_failed_attempt(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Append START and FAIL to the id of a completed run."""
+    """Append START and FAIL to the id of a completed run, unless its end is ahead of them by its clock (rule 1.8)."""
     found = [n for n, event in enumerate(events) if "run" in event and event.get("eventType") == "COMPLETE"]
+    found = [n for n in found if time_of(events, n) <= RECEIPT_US]
     if not found:
         return None
     index, with_datasets = chance.choice(found), chance.random() < 0.5

@@ -1,6 +1,6 @@
 """Lists of events, changed by copying: what operators of the proof share."""
 
-import copy
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -80,10 +80,10 @@ def places(events: Sequence[Json], *roles: str) -> Iterator[Place]:
 
 
 def changed(events: Sequence[Json], where: Iterable[int], change: Change) -> list[Json | None]:
-    """Return the events with copies at some places, on which a function works."""
+    """Return the events with copies at some places, on which a function works; no part of a copy is there twice."""
     result: list[Json | None] = list(events)
     for index in set(where):
-        result[index] = copied = copy.deepcopy(events[index])
+        result[index] = copied = json.loads(json.dumps(events[index]))
         change(copied)
     return result
 
@@ -157,5 +157,5 @@ def steps_of(lineage: Facets) -> Iterator[Any]:
 
 
 def folded_column(column: str) -> str:
-    """Return what the spellings of a column share: neither case nor the parts of arrays and maps tell two apart."""
-    return column.casefold().replace("._element", "").replace("._value", "")
+    """Return what the spellings of a column share: no case, quotes, or parts of arrays and maps tell two apart."""
+    return column.casefold().replace("._element", "").replace("._value", "").replace('"', "")

@@ -168,10 +168,14 @@ class Mentions:
             self._take(dataset[:2], (".".join(path) for path in schema_paths(fields)))
 
     def _renamed(self, named: Json, event: Delivered) -> set[Name]:
-        """Return what a dataset was called before a RENAME: what fed it feeds the new name."""
+        """Return what a dataset was called before a RENAME: what fed it feeds the new name, which its readers read."""
         previous = (facets_of(named).get("lifecycleStateChange") or {}).get("previousIdentifier")
-        name = self.names.mention({**previous, "facets": {}}, event) if previous else None
-        return {name} if name else set()
+        before = self.names.mention({**previous, "facets": {}}, event) if previous else None
+        if not before:
+            return set()
+        if now := self.names.mention(named, event):
+            self.reads[before].add(now)
+        return {before}
 
     def _read_lineage(self, named: Json, event: Delivered, run: Run | None) -> set[Name]:
         """Return the datasets among the sources of lineage, and take their columns."""

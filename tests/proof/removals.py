@@ -23,9 +23,9 @@ from tests.proof.event_edits import (
     time_of,
 )
 from tests.proof.ranks import all_sources
-from tests.reference.names import Name
-from tests.reference.records import Facets, facets_of, job_key
-from tests.reference.world_events import Json
+from tests.reference.names import Name, Names, canonical_form
+from tests.reference.records import Facets, facets_of, is_rdd_step, job_key
+from tests.reference.world_events import Json, deliver
 from tests.reference.write_kinds import EMPTIES, REPLACES
 
 
@@ -112,10 +112,15 @@ def trim_reader_schema(events: Sequence[Json], chance: Random) -> Mutation | Non
 
 
 def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Shorten the name of an input inside `columnLineage`, as OpenLineage's SQL parser does."""
+    """Shorten the name of an input inside `columnLineage`, as OpenLineage's SQL parser does.
+
+    Lineage without transformations that names what the run does not list yields to the SQL: see `drop_transformations`.
+    """
     found = [
         (place, name)
         for place in places(events, "outputs")
+        if any(step.get("transformations") for step in steps_of(place.column_lineage))
+        or not _is_contradicted(events, place)
         for name in sorted(_sources(place) & _inputs(events, place.event))
         if _shortened(name[1])
     ]
@@ -135,8 +140,12 @@ def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_sql(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop the SQL of a job; with the exception of `drop_transformations`."""
+    """Drop the SQL of a job; with the exception of `drop_transformations`.
+
+    Steps of Spark's RDDs have no SQL: without it, one that reads what it writes is only read (rule 11.2).
+    """
     having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["job"]).get("sql")]
+    having = [n for n in having if not is_rdd_step(events[n]["job"]["name"])]
     having = [n for n in having if _inputs(events, n)]  # what only the SQL names is lost with it
     having = [n for n in having if not any(_of_declarations(events, each) for each in _outputs(events, n))]
     if not having:
@@ -178,13 +187,19 @@ def drop_subset(events: Sequence[Json], chance: Random) -> Mutation | None:
 def drop_nominal_time(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Drop `nominalTime` of a run.
 
-    An older period that is written after a newer one as a whole rewrite is left out: the rows of the newer period count
-    only because their execution is the newest (rule 6.9), and without the period they were replaced by the newest one.
+    Without its period, a run that was written after newer periods looks like one of a job that has changed: it becomes
+    the newest execution. Two kinds of them are left out. After a whole rewrite, the rows of the newer period count only
+    because their execution is the newest (rule 6.9). And only a current writer accounts for a column (rule 8.2 a).
     """
     having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["run"]).get("nominalTime")]
-    older = [n for n in having if _is_of_an_older_period(events, n)]
-    rewriting = [n for n in older if any(_may_rewrite(place) for place in _outputs(events, n))]
-    having, older = ([n for n in each if n not in rewriting] for each in (having, older))
+    newer = {n: _of_newer_periods(events, n) for n in having}
+    changing = [
+        n
+        for n, others in newer.items()
+        if others and (_is_rewritten(events, n, others) or _tells_of(events, n, others))
+    ]
+    having = [n for n in having if n not in changing]
+    older = [n for n in having if newer[n]]
     if not having:
         return None
     where = same_run(events, chance.choice(older or having))
@@ -263,19 +278,74 @@ REMOVALS: dict[str, Operator] = {
 }
 
 
-def _is_of_an_older_period(events: Sequence[Json], index: int) -> bool:
-    """Tell whether another run of the job writes the same for a newer period, and ended before."""
-    outputs, job = _names("outputs", [events[index]]), events[index]["job"]["name"]
-    own = _period_end(events[index])
-    return any(
-        outputs & _names("outputs", [each])
+def _of_newer_periods(events: Sequence[Json], index: int) -> list[int]:
+    """Return the ends of other runs of the job that write the same for a newer period, and ended before."""
+    written, job, own = _written_names(events), events[index]["job"]["name"], _period_end(events[index])
+    return [
+        other
+        for other, each in enumerate(events)
+        if "run" in each and each.get("eventType") == "COMPLETE"
+        if written(index) & written(other)
         and each["job"]["name"] == job
         and each["run"]["runId"] != events[index]["run"]["runId"]
         and own < _period_end(each)
         and time_of(events, other) < time_of(events, index)
-        for other, each in enumerate(events)
-        if "run" in each and each.get("eventType") == "COMPLETE"
+    ]
+
+
+def _written_names(events: Sequence[Json]) -> Callable[[int], set[Name]]:
+    """Return what tells the outputs of the run of an event; of the names before and after a RENAME, the first."""
+    bound, renamed, names_in_time = bound_names(events), dict[Name, Name](), Names(deliver(events), canonical_form)
+    for place in places(events, "outputs"):
+        before = (place.facets.get("lifecycleStateChange") or {}).get("previousIdentifier")
+        if before:
+            names = {bound(place.name), bound((before["namespace"], before["name"]))}
+            same = {each for name in names for each in (name, renamed.get(name, name))}
+            first = min(same)
+            renamed |= {name: first for name, other in renamed.items() if other in same}
+            renamed |= dict.fromkeys(same, first)
+
+    def written(index: int) -> set[Name]:
+        names = {bound(place.name) for place in _outputs(events, index)}
+        names |= {names_in_time.bound(*place.name, time_of(events, place.event)) for place in _outputs(events, index)}
+        return {renamed.get(name, name) for name in names}
+
+    return written
+
+
+def _is_rewritten(events: Sequence[Json], index: int, others: list[int]) -> bool:
+    """Tell whether, by events or commits, what a run writes is replaced as a whole after other runs wrote it."""
+    written, begin_us = _written_names(events), min(time_of(events, each) for each in others)
+    commits = [each for event in events if "run" in event for each in _commits(event) if each.get("proves") == "whole"]
+    whole = {each["run"].lower() for each in commits}
+    return any(
+        _may_rewrite(place) or _is_of_a_rewrite(events, place) or events[place.event]["run"]["runId"].lower() in whole
+        for place in places(events, "outputs")
+        if time_of(events, place.event) > begin_us and written(place.event) & written(index)
     )
+
+
+def _commits(event: Json) -> list[Json]:
+    return (facets_of(event["run"]).get("headwater_commits") or {}).get("commits") or []
+
+
+def _tells_of(events: Sequence[Json], index: int, others: list[int]) -> bool:
+    """Tell whether the lineage or SQL of a run names columns that the lineage and SQL of other runs do not."""
+    return not _told_columns(events, index) <= set[str]().union(*(_told_columns(events, each) for each in others))
+
+
+def _told_columns(events: Sequence[Json], index: int) -> set[str]:
+    outputs, run = _outputs(events, index), [events[each] for each in same_run(events, index)]
+    found = {folded_column(column) for place in outputs for column in place.column_lineage.get("fields") or {}}
+    facets = [facets_of(event[entity]).get("lineage") or {} for event in run for entity in ("run", "job")]
+    entries = [entry for each in facets for entry in each.get("entries") or []]
+    entries += [place.facets.get("lineage") or {} for place in outputs]
+    found |= {folded_column(column) for entry in entries for column in entry.get("fields") or {}}
+    for event in run:
+        query = (facets_of(event["job"]).get("sql") or {}).get("query") or ""
+        insert = re.match(r"INSERT INTO \S+ \((.*?)\)", query)
+        found |= {folded_column(each.strip("` ")) for each in (insert[1].split(",") if insert else [query]) if each}
+    return found
 
 
 def _makes_known_columns(events: Sequence[Json], place: Place) -> bool:
@@ -447,11 +517,13 @@ def _has_sql(events: Sequence[Json], place: Place) -> bool:
 
 
 def _is_contradicted(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether lineage names a column that the SQL of its run does not."""
+    """Tell whether the lineage of an output, in any event of the run, names a column that the SQL does not."""
+    bound = bound_names(events)
+    told = [each.column_lineage for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
     jobs = [facets_of(events[each]["job"]) for each in same_run(events, place.event)]
     queries = [query.casefold() for job in jobs if (query := (job.get("sql") or {}).get("query"))]
     tables = {name[1].casefold() for name in _inputs(events, place.event)}
-    return any("*" not in query and not _makes(query, place.column_lineage, tables) for query in queries)
+    return any("*" not in query and not _makes(query, each, tables) for query in queries for each in told if each)
 
 
 def _makes(query: str, lineage: Facets, tables: set[str]) -> bool:

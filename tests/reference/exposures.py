@@ -18,7 +18,7 @@ def surface(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
     shown = found.exposures
     if lineage.has_earlier:
         held = Past(lineage, found).there
-        wide = Surface(lineage.of_rows(), found.tagged | held.keys())
+        wide = Surface(lineage.of_rows(), found.tagged, held.keys())
         earlier = {**wide.exposures, **dict.fromkeys(held.keys(), "exposed")}
         words = {"exposed": "once_exposed"}
         doubted = [node for node, told in shown.items() if told == "masked" and node not in held]
@@ -63,8 +63,8 @@ class Tagged:
             or node[3] in lineage.schemas.columns(node[:3])
             or node in counted
         }
-        described = {event.event_id for event in lineage.events if "dataset" in event.event}
-        self.writers = [writing for writing in lineage.current if writing.run not in described]
+        self.described = {event.event_id for event in lineage.events if "dataset" in event.event}
+        self.writers = [writing for writing in lineage.current if writing.run not in self.described]
 
     def is_masked(self, node: Node) -> bool:
         """Tell whether all that writes a column masks it: each writer names it, one masks, and none writes clear."""
@@ -82,15 +82,28 @@ class Tagged:
         first_us = min((each.time_us for each in observed if self._steps(each, node)), default=NEVER)
 
         def keeps(writing: Writing) -> bool:
-            same = [each.time_us for each in observed if each.content == writing.content]
-            return not self._steps(writing, node) and max(same, default=NEVER) <= first_us
+            return not self._steps(writing, node) and max(self._times(writing), default=NEVER) <= first_us
 
         return keeps
 
     def clear_times(self, node: Node) -> list[int]:
-        """Return when clear values were written that no whole rewrite has replaced."""
+        """Return when clear values were written, or may have been, that no whole rewrite has replaced."""
         past = [each for each in self.lineage.observed if any(not step.is_masked for step in self._steps(each, node))]
-        return [each.time_us for each in past if not self.lineage.is_replaced(each)]
+        times = [each.time_us for each in past if not self.lineage.is_replaced(each)]
+        return times + [us for each in self._silent_before(node) for us in self._times(each)]
+
+    def _silent_before(self, node: Node) -> list[Writing]:
+        """Return the writings, with those of rows from before, that do not tell what the column is made of."""
+        keeps = self._keeps_unknown_rows(node)
+        return [
+            each
+            for each in self.lineage.of_rows().current
+            if each.output == node[:3] and each.run not in self.described
+            if keeps(each) or not any(self._is_whole(step, node) for step in self._steps(each, node, own=True))
+        ]
+
+    def _times(self, writing: Writing) -> list[int]:
+        return [each.time_us for each in self.lineage.observed if each.content == writing.content]
 
     def _steps(self, writing: Writing, node: Node, *, own: bool = False) -> list[Step]:
         """Return the DIRECT edges into a column, into what is around it and into what is within.
@@ -113,9 +126,13 @@ class Tagged:
 class Surface:
     """The way of tagged values, by column of a generation."""
 
-    def __init__(self, lineage: Reference, sources: Iterable[Column]) -> None:
-        """`sources`: columns by name alone, which means all generations of the name, or of one generation."""
-        self.lineage = lineage
+    def __init__(self, lineage: Reference, sources: Iterable[Column], held: Iterable[Node] = ()) -> None:
+        """`sources`: columns by name alone, which means all generations of the name, or of one generation.
+
+        held: more sources, of which none is tagged: columns with rows in the clear.
+        """
+        self.lineage, self.held = lineage, set(held)
+        sources = {*sources, *self.held}
         asked = {node for column in sources for node in _nodes(lineage, column)}
         self.nesting = lineage.nesting_with(asked)
         self.tagged = with_moved(lineage, {node for each in asked for node in self.nesting.about(each)})
@@ -143,7 +160,7 @@ class Surface:
         starts, found = known, known
         while True:
             leaking = self._moved_on(datasets(self.exposed | found | self.tagged))
-            touched = datasets(self.exposed | self.reached | (found - self.tagged))
+            touched = datasets(self.exposed | self.reached | (found - self.tagged) | self.held)
             starts = self._moved(starts | self._not_named(touched) | self._opaque(leaking))
             behind = [step.source for step in self.clear if self._is_nameless(step.source, leaking)]
             more = starts | reached(self.clear, starts.union(behind)).keys()
@@ -270,8 +287,10 @@ class Past:
         while self._go_on():
             pass
         held = {node: time_us for node, time_us in self.wrote.items() if self._until(node) == NEVER}
-        parts = {each: held[node] for node in held for each in found.nesting.about(node) - self.clear}
-        self.there = parts | held
+        parts = {each: held[node] for node in held for each in found.nesting.about(node) - self.clear} | held
+        in_time = sorted(parts, key=parts.__getitem__)  # of several locations, the last counts
+        moved = {each: parts[node] for node in in_time for each in with_moved(lineage, {node}) - self.clear}
+        self.there = moved | parts
 
     def _go_on(self) -> bool:
         """Take what was written from columns that held clear values then; tell whether there was anything new."""

@@ -217,7 +217,10 @@ class Generations:
             for output in event.datasets("outputs")
             if self.names.mention(output, event) == name
         ]
-        return merged(words).get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
+        last = merged(words).get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
+        if run.counts or all(changed({"facets": facets}) == "DROP" for facets, _ in words):
+            return last
+        return None if last == "DROP" else last  # it may have written before, and nobody knows whether it dropped
 
     def _read_changes(self, run: Run) -> None:
         """Note what a run ends and renames; of several words on one name the newest counts."""

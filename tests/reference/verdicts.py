@@ -29,7 +29,7 @@ class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
         lineage = lineage.of_use()
         self.lineage, self.strict = lineage, strict
-        there = {dataset[:2] for dataset in {*lineage.schemas.known, *lineage.mentioned}}
+        there = {dataset[:2] for dataset in {*lineage.schemas.known, *lineage.mentioned, *lineage.named_us}}
         there |= {now for name in there if (now := lineage.names.moved_to(name))}
         self.names = sorted(name for name in there - lineage.dropped if not lineage.names.moved_to(name))
         alive = [writing for writing in lineage.current if writing.output in self._alive]

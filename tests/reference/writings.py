@@ -396,7 +396,7 @@ class Reader:
         writing.empty = {each for each in writing.empty if self.schemas.key(writing.output, each) not in other}
         if not writing.carries:
             itself = {writing.output} & content.inputs
-            writing.opaque = writing.bare | itself if is_explicit else content.inputs | sources
+            writing.opaque = writing.bare | writing.tables | itself if is_explicit else content.inputs | sources
         if not is_explicit and (is_alone or not writing.carries):
             writing.tables |= content.inputs | (set() if writing.carries else sources)
         writing.tables.discard(writing.output)
@@ -527,6 +527,7 @@ class Reader:
     def _read_unlisted(self, writing: Writing, facet: Facets, said: Said) -> None:
         """Note the names that the SQL explains, and those that may mean several inputs."""
         event, run, reading = said
+        unclear: dict[Dataset, frozenset[Dataset] | None] = {}
         for source in _steps(facet):
             dataset, (name,) = self._source(source, event, run), self._called({**source, "facets": {}})
             if not dataset or reading is None or reading.listed.is_listed(dataset):
@@ -536,7 +537,10 @@ class Reader:
             elif len(ended := reading.listed.ending_in(name)) == 1:
                 writing.ends.update(ended)
             elif inputs := reading.listed.may_mean(name):
-                writing.doubts.add((dataset, inputs, True))
+                unclear[dataset] = inputs if ended else None
+        for dataset, meant in unclear.items():
+            every = {*reading.listed.inputs, *unclear} if reading else set()
+            writing.doubts.add((dataset, frozenset(every - {dataset}) if meant is None else meant, True))
 
     def _meant(self, source: Facets, said: Said) -> Dataset | None:
         """Return the dataset of a source in lineage, or the one input that its name is the end of."""

@@ -88,4 +88,9 @@ CASES: list[Case] = [
          done(3, 9, kind="FAIL", job="drop")],
         surface("a.x", {}),
     ),
+    case(
+        "R10.4 a run that did not complete may have written what it reports as DROP in the end",
+        [begun(1, 1, LOADED, of=[A]), done(1, 3, changes("b", "DROP"), kind="FAIL"), done(2, 5, table("b", "x"))],
+        *OPEN,
+    ),
 ]  # fmt: skip

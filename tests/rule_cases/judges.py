@@ -164,7 +164,8 @@ class Memory(Judge):
         return {told(each): second(us) for each, us in self.lineage.tagged_themselves(ask.tag)[1].items()}
 
     def unused(self, ask: Ask) -> Any:
-        if self.lineage.scene.naming.moved.former(Name(LAKE, ask.about)):
+        name, scene = Name(LAKE, ask.about), self.lineage.scene
+        if scene.naming.moved.former(name) or name not in scene.own_names(attempted=True):
             return {}  # a question about all datasets leaves it out
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
         reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)

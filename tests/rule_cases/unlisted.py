@@ -45,6 +45,15 @@ CASES: list[Case] = [
         surface("raw.mail", {"b.mail": "unknown"}),
     ),
     case(
+        "R4 a name that is the end of no input may mean another name that the run does not list",
+        [
+            done(1, 1, writes("b", {"mail": "else.mail", "id": "raw.id"}), of=[USERS]),
+            done(2, 2, RAW, kind="START"),
+        ],
+        unused("raw", {"mail": "unknown: unlisted", "id": "used"}),
+        surface("raw.mail", {"b.mail": "unknown"}),
+    ),
+    case(
         "R4 a name that may mean an input feeds no column over a filter",
         [done(1, 1, writes("b", {"mail": "raw.mail else.id?"}), of=[RAW])],
         unused("raw", {"mail": "used", "id": "unknown: unlisted"}),

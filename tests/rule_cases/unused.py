@@ -10,7 +10,9 @@ from tests.rule_cases.events import (
     declared,
     done,
     drop,
+    entry,
     going,
+    lineage,
     sources,
     table,
     writes,
@@ -385,6 +387,12 @@ VERDICTS = [
         ],
         unused("a", {"x": "used", "y": "unknown: unaccounted"}),
         unused("b", {"x": "unknown: never read", "y": "unknown: never read"}),
+    ),
+    case(
+        "rule 12.9 a dataset that only lineage beside entries of a `lineage` facet names is judged",
+        [done(1, 1, writes("b", {"x": "c.y"}), of=[A], run_facets=lineage(entry("b", {"x": "a.x"})))],
+        unused("a", SEEN),
+        unused("c", {"y": "unknown: never read"}),
     ),
     case(
         "rule 12.9 a newer base list removes what lineage named before",

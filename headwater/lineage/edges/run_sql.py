@@ -124,8 +124,9 @@ def resolve_unlisted_names(
     ]
     doubts: list[AmbiguousName] = []
     if sql.has_other_inputs:
-        every = tuple(sorted(run.inputs))
-        unclear = {datasets[name]: found or every for name, found in by_suffix.items() if len(found) != 1}
+        unclear = {datasets[name]: found for name, found in by_suffix.items() if len(found) != 1}
+        every = {*run.inputs, *unclear}  # an event may leave out inputs that the lineage names
+        unclear = {name: found or tuple(sorted(every - {name})) for name, found in unclear.items()}
         doubts = [AmbiguousName(name, unclear[name], name) for name in sorted(unclear)]
     explained = tuple(sorted({datasets[name] for name in doubtful}))
     return ResolvedLines(lines, frozenset(doubtful), tuple(doubts), tuple(sorted(set(inputs.values()))), explained)

@@ -1,6 +1,6 @@
 """Rule 1: merge the facts of a run, in any order and number, into one run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -133,6 +133,10 @@ class Run(Struct):
         return self.kind != "RUN" or self.processing != "BATCH" or self.is_completed
 
 
+ResolvedMention = tuple[Name, DatasetUse, int]
+"""(dataset that a mention means, mention, time of its event in us)"""
+
+
 def merge_run(facts: Iterable[RunFacts], naming: NameResolver) -> Run:
     """Merge the facts of one run, at least one. Their order and repetition make no difference."""
     ordered = order_deciding_facts(facts)
@@ -144,9 +148,12 @@ def merge_run(facts: Iterable[RunFacts], naming: NameResolver) -> Run:
     started_us = min(fact.time_us for fact in ordered)
     forms = {name: form for each in contents for name, form in each.name_forms}
     source = MentionSource(newest.run_key, newest.kind != "RUN", started_us, forms)
-    outputs = _merge_datasets(_resolve_outputs(describing, source, naming))
+    may_write = _may_write(processing, newest.kind, is_completed=counted.completion is not None)
+    output_mentions = list(_resolve_outputs(describing, source, naming, may_write=may_write))
+    outputs = _merge_datasets(output_mentions)
     written = {name: dataset for name, dataset in outputs.items() if dataset.lifecycle != "DROP"}
-    inputs = _merge_datasets(_resolve_inputs(describing, source, naming))
+    input_mentions = list(_resolve_inputs(describing, source, naming))
+    inputs = _merge_datasets(input_mentions)
     return Run(
         key=newest.run_key,
         kind=newest.kind,
@@ -167,7 +174,7 @@ def merge_run(facts: Iterable[RunFacts], naming: NameResolver) -> Run:
         declared_facets=_declared_facets(describing),
         has_drops=len(written) < len(outputs),
         producer=newest.content.producer,
-        script=_script(describing, source, naming, inputs, written),
+        script=_script(describing, [*input_mentions, *output_mentions], inputs, written),
         write_signs=frozenset(sign for fact in counted.facts for sign in fact.content.write_signs),
         has_failed=counted.has_failed,
         tie_breaker=newest.run_key if newest.kind == "RUN" else newest.event_id,
@@ -210,8 +217,7 @@ def _select_counted_facts(ordered: Sequence[RunFacts], processing: str) -> _Coun
 
 def _script(
     ordered: Sequence[RunFacts],
-    source: MentionSource,
-    naming: NameResolver,
+    mentions: Iterable[ResolvedMention],
     inputs: Mapping[Name, RunDataset],
     outputs: Mapping[Name, RunDataset],
 ) -> Script | None:
@@ -221,7 +227,7 @@ def _script(
     if not sql or not outputs or content.kind != "RUN" or is_ctas_statement(content.job):
         return None
     names: dict[Name, set[str]] = {}
-    for name, use, _ in (*_resolve_inputs(ordered, source, naming), *_resolve_outputs(ordered, source, naming)):
+    for name, use, _ in mentions:
         called = (name.name, use.name.name, *(link.name.name for link in use.symlinks))
         names.setdefault(name, set()).update(called)
     return Script(
@@ -271,11 +277,12 @@ def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
 
 
 def _attempt_writes(facts: Sequence[RunFacts], processing: str, *, completed: bool) -> Iterator[tuple[int, Name]]:
-    lifecycles = {each.name: each.lifecycle for fact in facts for each in fact.outputs if each.lifecycle}
+    reports = ((each.name, each.lifecycle) for fact in facts for each in fact.outputs)
+    dropped = _dropped_outputs(reports, may_write=_may_write(processing, "RUN", is_completed=completed))
     for fact in _describing_facts(facts, processing) if facts else ():
         for each in fact.outputs:
             renames = completed and each.lifecycle == "RENAME" and each.previous_name
-            if lifecycles.get(each.name) != "DROP" and not renames:
+            if each.name not in dropped and not renames:
                 yield fact.time_us, each.name
         yield from ((fact.time_us, name) for name in fact.content.declared_targets)
 
@@ -368,10 +375,6 @@ def _add_declared_facet(
     return facets if (content_hash, time_us) in facets else (*facets, (content_hash, time_us))
 
 
-ResolvedMention = tuple[Name, DatasetUse, int]
-"""(dataset that a mention means, mention, time of its event in us)"""
-
-
 def _resolve_inputs(
     ordered: Sequence[RunFacts], source: MentionSource, naming: NameResolver
 ) -> Iterator[ResolvedMention]:
@@ -381,14 +384,32 @@ def _resolve_inputs(
 
 
 def _resolve_outputs(
-    ordered: Sequence[RunFacts], source: MentionSource, naming: NameResolver
+    ordered: Sequence[RunFacts], source: MentionSource, naming: NameResolver, *, may_write: bool = False
 ) -> Iterator[ResolvedMention]:
-    """Yield the outputs. If the last report of an output is DROP, all its mentions mean the dropped generation."""
+    """Yield the outputs. If the last report of an output is DROP, all its mentions mean the dropped generation.
+
+    may_write: a DROP does not count beside other reports of the output.
+    """
     uses = [(naming.bound(each.name, fact.time_us), each, fact.time_us) for fact in ordered for each in fact.outputs]
-    lifecycles = {location: each.lifecycle for location, each, _ in uses if each.lifecycle}
+    dropped = _dropped_outputs(((location, each.lifecycle) for location, each, _ in uses), may_write=may_write)
     for location, each, time_us in uses:
-        lifecycle = "DROP" if lifecycles.get(location) == "DROP" else each.lifecycle
-        yield naming.output(source, each.name, time_us, lifecycle), each, time_us
+        is_written = may_write and location not in dropped and each.lifecycle == "DROP"
+        use = replace(each, lifecycle=None) if is_written else each
+        lifecycle = "DROP" if location in dropped else use.lifecycle
+        yield naming.output(source, each.name, time_us, lifecycle), use, time_us
+
+
+def _may_write(processing: str, kind: str, *, is_completed: bool) -> bool:
+    """Tell whether a run did not complete. Whatever it reports in the end, it may have written its outputs before."""
+    return kind == "RUN" and processing == "BATCH" and not is_completed
+
+
+def _dropped_outputs(reports: Iterable[tuple[Name, str | None]], *, may_write: bool) -> Set[Name]:
+    """Return the outputs whose last report is DROP; may_write: those without any other report."""
+    lifecycles = list(reports)
+    last = {name: lifecycle for name, lifecycle in lifecycles if lifecycle}
+    others = {name for name, lifecycle in lifecycles if lifecycle != "DROP"} if may_write else set()
+    return {name for name, lifecycle in last.items() if lifecycle == "DROP"} - others
 
 
 def _merge_datasets(mentions: Iterable[ResolvedMention]) -> dict[Name, RunDataset]:

@@ -298,7 +298,8 @@ class Snapshot(ABC):
     def own_names(self, *, attempted: bool = False) -> set[Name]:
         """Return every dataset with a schema or an edge, under its current name only.
 
-        attempted: include datasets that only runs mention that did not complete.
+        attempted: include datasets that only runs mention that did not complete, and those of which lineage that makes
+        no edge names a column (rule 12.9).
         """
         described = {each.plain for each in self.described()}
         is_used = self.graph.mentions_any if attempted else self.graph.uses

@@ -100,8 +100,9 @@ class Graph:
         return any(map(self.has_lineage, self.generations.get(name, ())))
 
     def mentions_any(self, name: Name) -> bool:
-        """Tell whether an edge set, possibly of an attempt, mentions any generation of a dataset."""
-        return any(map(self.is_used, self.generations.get(name, ())))
+        """Tell whether an edge set, possibly of an attempt, mentions a dataset or names a column of it."""
+        every = self.generations.get(name, ())
+        return any(map(self.is_used, every)) or any(self.nodes_of(each) for each in every)
 
     def is_used(self, dataset: int) -> bool:
         """Tell whether an edge set, possibly of an attempt, mentions this generation of a dataset."""

@@ -65,13 +65,16 @@ def surface_with_rows(
         for part in counted.nesting.nested_nodes(node).values():
             if part not in now.clear:
                 rows.setdefault(part, clear._replace(hit=clear.hit._replace(node=part)))
+    for node, clear in sorted(rows.items(), key=lambda each: -each[1].wrote_us):
+        for moved in counted.moved_on([node], forward=True) - now.clear:
+            rows.setdefault(moved, clear._replace(hit=clear.hit._replace(node=moved)))
     until: dict[Place, int] = {graph.columns[node]: clear.wrote_us for node, clear in rows.items()}
     ways = {node: clear.hit for node, clear in rows.items()} | now.ways
     if not counted.has_earlier:
         return now._replace(until=until)
     known = {(each.dataset, each.key) for each in now.columns}
     with_rows = counted.of_rows()
-    wide = surface(graph, {*tagged, *rows}, whole, with_rows) if rows or with_rows.differs_from(counted) else now
+    wide = surface(graph, tagged, whole, with_rows, rows) if rows or with_rows.differs_from(counted) else now
     found = [_surface_column(graph, clear.hit, "once_exposed") for clear in rows.values()]
     for each in wide.columns:
         if each.exposure == "exposed" and each.hit is not None:
@@ -97,12 +100,15 @@ def _with_doubts(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place
         yield unknown[place]._replace(earlier=True) if is_doubted else each
 
 
-def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges) -> MaskingSurface:
+def surface(
+    graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges, rows: Collection[int] = ()
+) -> MaskingSurface:
     """Return every column that values of the tagged columns reach or may reach (rules 8.1 to 8.3).
 
-    tagged: the nodes of tagged columns; whole: datasets with the tag and without known columns.
+    tagged: the nodes of tagged columns; whole: datasets with the tag and without known columns; rows: other columns
+    with clear rows, which count as reached.
     """
-    sources = counted.moved_on(counted.nesting.add_nested_columns(set(tagged)), forward=True)
+    sources = counted.moved_on(counted.nesting.add_nested_columns({*tagged, *rows}), forward=True)
     clearly = FrontierSearch(
         graph,
         sources,
@@ -120,7 +126,7 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
         over_masks, direct = clearly, exposed  # no edge masks, so a second walk would find the same
     unknown = _UnknownColumns(graph, counted, {*exposed, *sources}, frozenset(whole))
     unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
-    found = unknown.spread(direct, {*exposed, *sources}, unsettled)
+    found = unknown.spread({*direct, *rows}, {*exposed, *sources}, unsettled)
     columns = [_surface_column(graph, hit, "exposed") for hit in clearly.chosen(exposed.values())]
     columns += found.values()
     columns += (

@@ -50,18 +50,23 @@ def tagged_columns(
 
 
 def tagged_until(
-    graph: Graph, columns: Collection[SurfaceColumn], writes: Writes
+    graph: Graph, columns: Collection[SurfaceColumn], counted: CountedEdges, writes: Writes
 ) -> Mapping[tuple[int, str | None], int]:
-    """Return when clear values were last written into masked tagged columns, if these rows still exist.
+    """Return when readable values may last have been written into masked tagged columns, if these rows still exist.
 
     The result maps (dataset, column key) to microseconds.
     """
     found: dict[tuple[int, str | None], int] = {}
+    with_rows = counted.of_rows()
     for each in columns:
         if each.tagged and each.exposure == "masked" and each.key is not None:
-            until_us = _last_clear_write_us(graph, each.dataset, each.key, writes)
-            if until_us is not None:
-                found[each.dataset, each.key] = until_us
+            node = graph.get_or_add_node(each.dataset, each.key)
+            times = [writes.seen(number)[1] for number in _silent_edge_sets(graph, with_rows, node, writes.seen)]
+            clear_us = _last_clear_write_us(graph, each.dataset, each.key, writes)
+            if clear_us is not None:
+                times.append(clear_us)
+            if times:
+                found[each.dataset, each.key] = max(times)
     return found
 
 
@@ -99,14 +104,7 @@ def _tagged_state(
     clear = [step for step in changes if not graph.transformations[step.transformation].is_masked]
     if clear:
         return SurfaceColumn(dataset, key, "exposed", _first_hit(graph, node, clear, masked=False), None, tagged=True)
-    named = {step.edge_set for step in steps}
-    made = {step.edge_set for step in changes}
-    first_us = min((seen(number)[0] for number in _filling_edge_sets(graph, counted, node)), default=MAX_TIME_US)
-    silent = [
-        number
-        for number in _writing_edge_sets(graph, counted, dataset)
-        if number not in named or (number not in made and _last_us(graph, number, seen) <= first_us)
-    ]
+    silent = _silent_edge_sets(graph, counted, node, seen)
     if silent:
         number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt_state or ""))
         return SurfaceColumn(dataset, key, "exposed", None, number, tagged=True)
@@ -114,6 +112,24 @@ def _tagged_state(
     if masks:
         return SurfaceColumn(dataset, key, "masked", _first_hit(graph, node, masks, masked=True), None, tagged=True)
     return SurfaceColumn(dataset, key, "exposed", None, None, tagged=True)
+
+
+def _silent_edge_sets(
+    graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int], tuple[int, int]]
+) -> list[int]:
+    """Return the writers that name a column in no edge, or that only keep rows whose source no event reports."""
+    around = [node, *(parent for parent, _ in counted.nesting.nodes_around(node))]
+    steps = [step for target in around for step in _direct_edges(graph, counted, target)]
+    nested = counted.nesting.nested_nodes(node).values()
+    parts = [step for part in nested for step in _direct_edges(graph, counted, part)]
+    named = {step.edge_set for step in steps}
+    made = {step.edge_set for step in (*steps, *parts) if step.source != step.target}
+    first_us = min((seen(number)[0] for number in _filling_edge_sets(graph, counted, node)), default=MAX_TIME_US)
+    return [
+        number
+        for number in _writing_edge_sets(graph, counted, graph.dataset_of[node])
+        if number not in named or (number not in made and _last_us(graph, number, seen) <= first_us)
+    ]
 
 
 def _direct_edges(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_DirectEdge]:

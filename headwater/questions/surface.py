@@ -69,18 +69,28 @@ class FoundSurface(NamedTuple):
 
 
 def find_surface(
-    snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, tag: str, source: Subject | None
+    snapshot: Snapshot,
+    rules: UserRules,
+    counted: CountedEdges,
+    *,
+    tag: str,
+    source: Subject | None,
+    tagged_elsewhere: bool = False,
 ) -> FoundSurface:
     """Find where values of tagged columns, or of one source column, are readable, masked or unknown.
 
     A question by tag also returns the tagged columns; a source column without a tag is only the start.
+    tagged_elsewhere: the snapshot is one part of the lineage, and another part mentions a column with the tag.
     Raises NotKnown for an unknown tag or column.
     """
-    sources = (
-        _source_columns(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
-    )
+    if source:
+        sources = _source_columns(snapshot, rules, counted, source)
+    else:
+        sources = tagged_sources(snapshot, rules, counted, tag, tagged_elsewhere=tagged_elsewhere)
     writes = Writes(snapshot.seen, snapshot.rows_until)
-    found = surface_with_rows(snapshot.graph, sources.nodes, sources.whole, counted, writes)
+    found = surface_with_rows(
+        snapshot.graph, sources.nodes, sources.whole, counted, writes, tagged_elsewhere=tagged_elsewhere
+    )
     emptied = _emptied(snapshot, counted)
     if emptied:
         found = found._replace(columns=[each for each in found.columns if each.dataset not in emptied])
@@ -216,8 +226,13 @@ def _columns_of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str
     return TaggedSources(list(every | dict.fromkeys(snapshot.graph.nodes_of(number))), [] if keys else [number])
 
 
-def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, key: str) -> TaggedSources:
-    """Return the columns with a tag, from facets or the tags file. Raises NotKnown with the known tags."""
+def tagged_sources(
+    snapshot: Snapshot, rules: UserRules, counted: CountedEdges, key: str, *, tagged_elsewhere: bool = False
+) -> TaggedSources:
+    """Return the columns with a tag, from facets or the tags file. Raises NotKnown with the known tags.
+
+    tagged_elsewhere: the tag may be unknown in this snapshot.
+    """
     nodes: dict[int, None] = {}
     whole: dict[int, None] = {}
     known: set[str] = set()
@@ -228,7 +243,7 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
             found = _columns_of(snapshot, counted, number, named)
             nodes.update(dict.fromkeys(found.nodes))
             whole.update(dict.fromkeys(found.whole))
-    if not any(each.casefold() == key.casefold() for each in known):
+    if not tagged_elsewhere and not any(each.casefold() == key.casefold() for each in known):
         near = nearest(key, known) or sorted(known)[:NEAREST]
         come_from = f"Tags come from `tags` facets and from the file {rules.tags_file}."
         raise NotKnown("tag", key, near, come_from, removal_note(snapshot))

@@ -26,7 +26,7 @@ class LayerPosition:
     has_schema_sources: some run uses the schema of another run
     masking: the masking rules that the batch applied
     has_unexplained: some candidate depends on the reports of other runs
-    answers: hashes of the tables with answers, by table name
+    answers: notes about the tables with answers, by table name; if empty, the next batch computes all answers
     versions: versions of all tables except `state`, by `layer/table`
     newest_us: time of the newest event whose time is not after its receipt
     partitioned_names: names of datasets that are known to have partitions

@@ -36,9 +36,10 @@ from headwater.spark.delta.versions import (
     versions,
     writers,
 )
-from headwater.spark.gold.gold_answers import write_surface
+from headwater.spark.gold.affected_datasets import AffectedDatasets
 from headwater.spark.gold.gold_edges import write_edges
 from headwater.spark.gold.gold_runs import write_runs
+from headwater.spark.gold.masking_surface import write_surface
 from headwater.spark.gold.unused_columns import write_unused
 from headwater.spark.java_names import cache_java_names
 from headwater.spark.layer_generations import LAYERS, begin_generation, current, switch
@@ -265,11 +266,10 @@ class Pass:
         self, batch: SilverBatch, events: DataFrame, before: LayerPosition, ends: Mapping[Source, int]
     ) -> LayerPosition:
         batch.process(events)
-        _, _, answers, _ = run_concurrently(
+        _, _, answers = run_concurrently(
             partial(write_edges, self._silver, self._gold, self._rules, batch),
             partial(write_runs, self._gold, self._rules, batch),
-            partial(self._surface, batch, before.answers),
-            partial(write_unused, self._gold, self._rules, batch, recompute_all=not before.answers),
+            partial(self._write_answers, batch, before.answers),
         )
         sequences = {**before.sequences, **ends}
         return LayerPosition(
@@ -281,8 +281,11 @@ class Pass:
             has_base_lists=batch.has_base_lists,
         )  # fmt: skip
 
-    def _surface(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
-        return before if before and batch.keeps_answers else write_surface(self._gold, self._rules, batch, before)
+    def _write_answers(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
+        """Write verdicts and surfaces, which need the same names of datasets. Returns `answers` of the position."""
+        affected = AffectedDatasets(batch.folder, batch, batch.naming.representatives())
+        write_unused(self._gold, affected, recompute_all=not before)
+        return write_surface(self._gold, affected, before)
 
     def _commit(self, state: State, position: LayerPosition) -> None:
         """Complete the batch, unless another writer has changed the tables meanwhile.

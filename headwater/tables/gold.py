@@ -48,6 +48,7 @@ TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", **_HISTORY}, (
 MASKING_SURFACE = Table(
     "masking_surface",
     {
+        "bucket": "int",
         "tag": "string",
         "namespace": "string",
         "dataset": "string",
@@ -61,8 +62,11 @@ MASKING_SURFACE = Table(
         **JOB,
         "exposed_until": "timestamp",
         "earlier": "boolean",
+        "valid_from": "timestamp",
+        "valid_to": "timestamp",
         **RULES,
     },
+    ("bucket",),
 )
 
 UNUSED_COLUMNS = Table(

@@ -9,7 +9,7 @@ from headwater.lineage.snapshots.snapshot import Window
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.gold.snapshot_rows import sorted_rows
 from headwater.spark.silver.silver_names import BatchNaming
-from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE
+from headwater.tables import BINDINGS, DATASETS
 from tests.proof.campaign import Tally, Variant, Violation
 from tests.proof.judges import SURFACE_FIRST, USE_FIRST, exposure_of, folded, reached, spelt
 from tests.proof.placing import bodies_in, by_world, plain, portable_variants, prefixed
@@ -43,7 +43,7 @@ class SparkJudge:
         self._now = SnapshotOfRows(RULES, naming, (tuple(row) for row in rows), position.partitioned_names)
         self._now.newest_us = position.newest_us
         self._counted = self._now.counted_with_earlier(Window())
-        self._surface = by_world(row for row in lake.gold(MASKING_SURFACE) if row.tag == TAG)
+        self._surface = by_world(Row(**row) for row in lake.surface() if row["tag"] == TAG)
         self._unused = by_world(Row(**row) for row in lake.unused())
 
     def answers(self, number: int, asked: Asked) -> Answers:

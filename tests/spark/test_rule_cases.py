@@ -17,9 +17,9 @@ from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from headwater.questions.surface import find_surface
 from headwater.questions.unused import dataset_verdicts
-from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.gold.snapshot_rows import sorted_rows
+from headwater.spark.gold.surface_rows import SURFACED, surfaced_rows
 from headwater.spark.silver.silver_names import BatchNaming
 from headwater.tables import BINDINGS, DATASETS
 from tests.index.test_reference import FAR

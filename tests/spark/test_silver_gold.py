@@ -14,7 +14,6 @@ from headwater.tables import (
     EVENTS,
     FACETS,
     GOLD,
-    MASKING_SURFACE,
     RUN_DATASETS,
     RUN_HEALTH,
     RUNS,
@@ -103,9 +102,9 @@ def test_names_that_break_out_travel_unharmed(lake: "LakeOfCases") -> None:
     found = {((row.source_dataset, row.source_column), (row.target_dataset, row.target_column)) for row in rows}
     assert found == {tuple((dataset, column.casefold()) for dataset, column in edge) for edge in hostile_names.EDGES}
     assert {row.job_name.rpartition(" ")[0] for row in rows} == {hostile_names.JOB[1]}
-    surface = [row for row in lake.gold(MASKING_SURFACE) if row.namespace == hostile_names.NAMESPACE]
-    assert {row.column for row in surface if not row.tagged} == set(hostile_names.COLUMNS[1:])
-    assert {row.column for row in surface if row.tagged} == {hostile_names.COLUMNS[0]}
+    surface = [row for row in lake.surface() if row["namespace"] == hostile_names.NAMESPACE]
+    assert {row["column"] for row in surface if not row["tagged"]} == set(hostile_names.COLUMNS[1:])
+    assert {row["column"] for row in surface if row["tagged"]} == {hostile_names.COLUMNS[0]}
 
 
 def more(number: int) -> list[bytes]:

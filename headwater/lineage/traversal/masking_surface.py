@@ -52,14 +52,20 @@ class MaskingSurface(NamedTuple):
 
 
 def surface_with_rows(
-    graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges, writes: Writes
+    graph: Graph,
+    tagged: Collection[int],
+    whole: Collection[int],
+    counted: CountedEdges,
+    writes: Writes,
+    *,
+    tagged_elsewhere: bool = False,
 ) -> MaskingSurface:
     """Return the surface of current and newest executions, and the columns that only earlier writes reach (rule 8.4).
 
     A column keeps the state from current and newest executions. Without earlier executions in `counted`, no earlier
-    write counts.
+    write counts. tagged_elsewhere: as in `surface`.
     """
-    now = surface(graph, tagged, whole, counted)
+    now = surface(graph, tagged, whole, counted, tagged_elsewhere=tagged_elsewhere)
     rows = {node: clear for node, clear in clear_rows(graph, now.clear, writes).items() if clear.are_there}
     for node, clear in list(rows.items()):
         for part in counted.nesting.nested_nodes(node).values():
@@ -74,7 +80,11 @@ def surface_with_rows(
         return now._replace(until=until)
     known = {(each.dataset, each.key) for each in now.columns}
     with_rows = counted.of_rows()
-    wide = surface(graph, tagged, whole, with_rows, rows) if rows or with_rows.differs_from(counted) else now
+    wide = (
+        surface(graph, tagged, whole, with_rows, rows, tagged_elsewhere=tagged_elsewhere)
+        if rows or with_rows.differs_from(counted)
+        else now
+    )
     found = [_surface_column(graph, clear.hit, "once_exposed") for clear in rows.values()]
     for each in wide.columns:
         if each.exposure == "exposed" and each.hit is not None:
@@ -101,12 +111,19 @@ def _with_doubts(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place
 
 
 def surface(
-    graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges, rows: Collection[int] = ()
+    graph: Graph,
+    tagged: Collection[int],
+    whole: Collection[int],
+    counted: CountedEdges,
+    rows: Collection[int] = (),
+    *,
+    tagged_elsewhere: bool = False,
 ) -> MaskingSurface:
     """Return every column that values of the tagged columns reach or may reach (rules 8.1 to 8.3).
 
     tagged: the nodes of tagged columns; whole: datasets with the tag and without known columns; rows: other columns
     with clear rows, which count as reached.
+    tagged_elsewhere: lineage outside this part of the graph mentions a column with the tag (rule 8.2 g).
     """
     sources = counted.moved_on(counted.nesting.add_nested_columns({*tagged, *rows}), forward=True)
     clearly = FrontierSearch(
@@ -126,7 +143,7 @@ def surface(
         over_masks, direct = clearly, exposed  # no edge masks, so a second walk would find the same
     unknown = _UnknownColumns(graph, counted, {*exposed, *sources}, frozenset(whole))
     unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
-    found = unknown.spread({*direct, *rows}, {*exposed, *sources}, unsettled)
+    found = unknown.spread({*direct, *rows}, {*exposed, *sources}, unsettled, tagged_elsewhere=tagged_elsewhere)
     columns = [_surface_column(graph, hit, "exposed") for hit in clearly.chosen(exposed.values())]
     columns += found.values()
     columns += (
@@ -167,13 +184,14 @@ class _UnknownColumns:
         self._followed: set[Place] = set()
 
     def spread(
-        self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit]
+        self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit], *, tagged_elsewhere: bool
     ) -> dict[Place, SurfaceColumn]:
         """Return the unknown columns.
 
         reached: nodes that DIRECT edges reach, over masks or not.
         clear: exposed and tagged nodes.
         unsettled: hits that only may be exposed (rule 12).
+        tagged_elsewhere: as in `surface`.
         """
         dataset_of = self._graph.dataset_of
         for hit in unsettled:
@@ -182,7 +200,7 @@ class _UnknownColumns:
             self._add(dataset, self._unmentioned(dataset), None)
         for dataset in {*self._whole_datasets, *(dataset_of[node] for node in clear)}:
             self._add_written_from(dataset)
-        if self._whole_datasets or reached or clear:
+        if self._whole_datasets or reached or clear or tagged_elsewhere:
             self._add_unfollowed()
         while len(self._followed) < len(self._found):
             for column in [column for column in self._found if column not in self._followed]:

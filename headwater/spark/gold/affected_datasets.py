@@ -1,4 +1,4 @@
-"""Find the datasets whose verdicts (rule 9) a batch may change, and the candidates that decide these verdicts.
+"""Find the datasets whose answers a batch may change, and the candidates that decide the verdicts of rule 9.
 
 The verdicts of a dataset depend on the candidates that name it, and on the columns of all datasets in these.
 Candidates further away matter in two cases. Lineage that knows a dataset settles doubts about its name (rule 4.10).
@@ -28,7 +28,7 @@ _NAME = ["namespace", "name"]
 _REPRESENTATIVES = Table(
     "representatives", {**dict.fromkeys((*_NAME, *REPRESENTATIVE), "string"), "follows": "boolean"}
 )
-_OF_JOB = "\0job"
+OF_JOB = "\0job"
 """The namespace of entries for jobs that lineage names or `jobs.yaml` retires.
 
 All candidates of such a job have the same entry, so they are found together.
@@ -38,11 +38,12 @@ _JOBS = Table("jobs", dict.fromkeys((*_NAME, "job_namespace", "job_name"), "stri
 _NAMES = "ARRAY<ARRAY<STRING>>"
 
 
-class VerdictScope(NamedTuple):
-    """The datasets whose verdicts are computed, and the rows that decide them. A worker holds one bucket at a time.
+class AnswerScope(NamedTuple):
+    """The datasets whose answers are computed, and the rows that decide them. A worker holds one bucket at a time.
 
+    bucket: any value that groups datasets.
     targets: (`REPRESENTATIVE`, `bucket`) of the datasets; names: their (`namespace`, `name`), None for all datasets.
-    outputs: (`output_key`, `bucket`) of the candidates that decide the verdicts.
+    outputs: (`output_key`, `bucket`) of the candidates that decide the answers.
     neighbors: (`REPRESENTATIVE`, `bucket`) of the datasets that these candidates name.
     """
 
@@ -64,39 +65,50 @@ class AffectedDatasets:
     batch: SilverBatch
     representatives: Mapping[Name, Name]
 
-    def of_all(self) -> VerdictScope:
+    def of_all(self) -> AnswerScope:
         """Return all datasets, to build the table from scratch."""
-        named, aggregates = self._named()
-        related = self._with_representative(self._rows(self.representatives)).select(*REPRESENTATIVE)
+        named, _ = self.named
+        related = self.with_representative(self._rows(self.representatives)).select(*REPRESENTATIVE)
         every = (
             named.select(*REPRESENTATIVE)
             .unionByName(self.representative_datasets().select(*REPRESENTATIVE))
             .unionByName(related)
         )
-        return self._scope(named, checkpoint(self.folder.coalesce_if_small(every).distinct()), aggregates)._replace(
-            names=None
-        )
+        return self._scope(checkpoint(self.folder.coalesce_if_small(every).distinct()))._replace(names=None)
 
-    def of_changes(self) -> VerdictScope | None:
+    def of_changes(self) -> AnswerScope | None:
         """Return the datasets whose verdicts the batch may change; None if there are none."""
-        if self._retires():
+        if self.retires:
             return self.of_all()
-        changed = self._changed()
-        if changed is None:
+        if self.affected is None:
             return None
-        named, aggregates = self._named()
-        return self._scope(named, self._affected(named, changed, aggregates), aggregates)
+        return self._scope(with_new_ids(self.affected))
+
+    def of_names(self, names: Iterable[Name]) -> DataFrame:
+        """Return the `REPRESENTATIVE` of each name."""
+        return self.with_representative(self._rows(names)).select(*REPRESENTATIVE)
 
     def representative_datasets(self) -> DataFrame:
         """Return rows of `DATASETS` with their `REPRESENTATIVE`."""
         rows = self.batch.state.read(DATASETS)
-        return self._with_representative(rows.withColumns(dict(zip(_NAME, _dataset_columns(), strict=True)))).drop(
+        return self.with_representative(rows.withColumns(dict(zip(_NAME, _dataset_columns(), strict=True)))).drop(
             *_NAME
         )
 
     # Changes
 
-    def _changed(self) -> DataFrame | None:
+    @cached_property
+    def affected(self) -> DataFrame | None:
+        """The changed datasets and the datasets whose verdicts depend on them, as `REPRESENTATIVE`; None without any.
+
+        They include the jobs that lineage names.
+        """
+        if self.changed is None:
+            return None
+        return self._affected(self.named[0], self.changed, self.named[1])
+
+    @cached_property
+    def changed(self) -> DataFrame | None:
         """Return (`REPRESENTATIVE`, `has_new_columns`) of the datasets that change, None if none do.
 
         has_new_columns: the columns of the dataset itself may differ, not only the lineage that names it.
@@ -104,13 +116,9 @@ class AffectedDatasets:
         batch, found = self.batch, list[DataFrame]()
         names = {*batch.moved, *batch.ambiguity_changes}
         if names:
-            found.append(
-                self._with_representative(self._rows(names))
-                .select(*REPRESENTATIVE)
-                .withColumn("has_new_columns", F.lit(True))
-            )
+            found.append(self.of_names(names).withColumn("has_new_columns", F.lit(True)))
         if batch.changed_datasets is not None:
-            changed = self._with_representative(batch.changed_datasets.select(*_dataset_columns()))
+            changed = self.with_representative(batch.changed_datasets.select(*_dataset_columns()))
             found.append(changed.select(*REPRESENTATIVE).withColumn("has_new_columns", F.lit(True)))
         if batch.counted is not None:
             found += self._of_candidates(batch.counted)
@@ -124,8 +132,9 @@ class AffectedDatasets:
         )
         return rows if aggregates["count"] else None
 
-    def _retires(self) -> bool:
-        """Return whether the batch reaches the time from which `jobs.yaml` retires a job."""
+    @cached_property
+    def retires(self) -> bool:
+        """Whether the batch reaches the time from which `jobs.yaml` retires a job."""
         before_us, now_us = self.batch.newest_before_us, self.batch.newest_us
         times = self.batch.rules.names.jobs.retired.values()
         return now_us is not None and any(before_us is None or before_us < at_us <= now_us for at_us in times)
@@ -197,15 +206,20 @@ class AffectedDatasets:
 
     # Candidates and datasets that decide the verdicts
 
-    def _scope(self, named: DataFrame, targets: DataFrame, aggregates: Mapping[str, Any]) -> VerdictScope:
+    def _scope(self, targets: DataFrame) -> AnswerScope:
         targets = targets.withColumn("bucket", bucket_of(REPRESENTATIVE[0], REPRESENTATIVE[1], self.batch.buckets))
+        return self.scope_of(targets)
+
+    def scope_of(self, targets: DataFrame) -> AnswerScope:
+        """Return the rows that a worker needs for datasets. targets: (`REPRESENTATIVE`, `bucket`)."""
+        named, aggregates = self.named
         outputs = (
             with_new_ids(named).join(with_new_ids(targets), REPRESENTATIVE).select("output_key", "bucket").distinct()
         )
         outputs = self._followed(named, outputs, aggregates)
         neighbors = with_new_ids(named).join(with_new_ids(outputs), "output_key").select(*REPRESENTATIVE, "bucket")
         neighbors = neighbors.unionByName(targets).distinct()
-        return VerdictScope(targets, self._members(targets), outputs, neighbors)
+        return AnswerScope(targets, self._members(targets), outputs, neighbors)
 
     def _members(self, targets: DataFrame) -> DataFrame:
         """Return all names of the target datasets, as (`namespace`, `name`)."""
@@ -214,7 +228,7 @@ class AffectedDatasets:
         )
         if not self.representatives:
             return own
-        related = self._with_representative(self._rows(self.representatives)).join(
+        related = self.with_representative(self._rows(self.representatives)).join(
             with_new_ids(targets).select(*REPRESENTATIVE), REPRESENTATIVE, "left_semi"
         )
         return self.folder.coalesce_if_small(own.unionByName(related.select(*_NAME))).distinct()
@@ -253,25 +267,28 @@ class AffectedDatasets:
 
     # Names
 
-    def _named(self) -> tuple[DataFrame, Mapping[str, Any]]:
-        """Return the distinct (`output_key`, `REPRESENTATIVE`, `kind`, `follows`) that open candidates name.
+    @cached_property
+    def named(self) -> tuple[DataFrame, Mapping[str, Any]]:
+        """The distinct (`output_key`, `REPRESENTATIVE`, `kind`, `follows`) that open candidates name.
 
-        follows: the search for readers continues through this dataset or job.
+        follows: the search for readers continues through this dataset or job. The second value states whether some row
+        settles a doubt (`settles`), is to be followed (`follows`), and is of a job that lineage names (`jobs`).
         """
         found = self._names_in(self.batch.state.read(EDGE_SETS))
         return checkpoint_with_aggregates(
             self.folder.coalesce_if_small(found.distinct()),
             settles=F.max(F.col("kind") == SETTLES),
             follows=F.max("follows"),
+            jobs=F.max(F.col(REPRESENTATIVE[0]) == OF_JOB),
         )
 
     def _names_in(self, candidates: DataFrame, *, with_jobs: bool = True) -> DataFrame:
-        """Return the names in candidates, in the columns of `_named`; with_jobs: also jobs that lineage names."""
+        """Return the names in candidates, in the columns of `named`; with_jobs: also jobs that lineage names."""
         of = candidates.select("output_key", F.explode(F.from_json("names", _NAMES)).alias("of"))
         every = of.selectExpr("output_key", "of[0] AS namespace", "of[1] AS name", "get(of, 2) AS kind")
         named = every.where(f"kind IS NULL OR kind <> '{JOB}'")
         own = {
-            "namespace": F.lit(_OF_JOB),
+            "namespace": F.lit(OF_JOB),
             "name": _key("job_namespace", "job_name"),
             "kind": F.lit(None).cast("string"),
         }
@@ -284,7 +301,7 @@ class AffectedDatasets:
             keys = jobs.select("job_namespace", "job_name").distinct()
             job_candidates = candidates.join(keys, keys.columns, "left_semi").withColumns(own)
             named = named.unionByName(sent.select(*named.columns)).unionByName(job_candidates.select(*named.columns))
-        return self._with_representative(named).drop(*_NAME)
+        return self.with_representative(named).drop(*_NAME)
 
     @cached_property
     def _jobs(self) -> Mapping[tuple[str, str], Name]:
@@ -295,9 +312,9 @@ class AffectedDatasets:
         key_of = self.batch.rules.names.job
         return {(*row,): job_key(key_of(Name(*row)), None) for row in of.distinct().collect()}
 
-    def _with_representative(self, rows: DataFrame) -> DataFrame:
+    def with_representative(self, rows: DataFrame) -> DataFrame:
         """Add `REPRESENTATIVE` and `follows` of the dataset or job in the columns `namespace` and `name`."""
-        is_job = F.col(_NAME[0]) == _OF_JOB
+        is_job = F.col(_NAME[0]) == OF_JOB
         touched = self._touched
         if not self.representatives and not touched:
             own = {to: F.col(name) for name, to in zip(_NAME, REPRESENTATIVE, strict=True)}

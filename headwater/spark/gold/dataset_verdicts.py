@@ -51,7 +51,7 @@ class DatasetVerdicts:
 
     def _of_bucket(self, rows: Iterator[Row]) -> Iterator[Row]:
         targets = set[Name]()
-        now = SnapshotOfRows(self.rules, self.naming, _take_targets(rows, targets), self.partitioned_names)
+        now = SnapshotOfRows(self.rules, self.naming, take_targets(rows, targets), self.partitioned_names)
         now.newest_us, now.removed_before_us = self.newest_us, self.removed_before_us
         periods = WindowPeriods(now, now.default_window().length_us)
         for dataset in sorted(now.own_names(attempted=True)):
@@ -59,7 +59,8 @@ class DatasetVerdicts:
                 yield from verdict_rows(now, self.rules, periods, dataset)
 
 
-def _take_targets(rows: Iterator[Row], targets: set[Name]) -> Iterator[Row]:
+def take_targets(rows: Iterator[Row], targets: set[Name]) -> Iterator[Row]:
+    """Yield the rows in the columns `CANDIDATE_COLUMNS`; add the datasets that other rows only name to `targets`."""
     for _, is_target, *cells in rows:
         if is_target:
             targets.add(Name(cells[_NAMESPACE], cells[_NAME]))

@@ -27,7 +27,7 @@ CANDIDATE_COLUMNS = (*COLUMNS, "columns", "tags", "spellings", "ever_read", "bas
 """Columns of candidates and datasets. Rows of datasets have no `output_key` and come first."""
 
 read_tags = CachedDecoder(list[str])
-_read_facet = CachedDecoder(list[Tag])
+read_facet = CachedDecoder(list[Tag])
 
 
 class _CandidateCells(CandidateRow):
@@ -86,7 +86,7 @@ class SnapshotOfRows(CandidateSnapshot):
         if dataset and row.base_us is not None:
             self.base_times[dataset] = row.base_us
         if dataset and row.tags:
-            self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in _read_facet(text)]
+            self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in read_facet(text)]
         if dataset and row.spellings:
             self.spellings[dataset.plain] = preferred_spellings(decode_spellings(row.spellings))
         if dataset and row.ever_read:

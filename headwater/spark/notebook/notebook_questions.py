@@ -20,7 +20,7 @@ from headwater.questions.parameters import MAX_LIMIT, Limit
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.questions.surface import find_surface
-from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
+from headwater.spark.gold.surface_rows import SURFACED, surfaced_rows
 from headwater.spark.layer_positions import read_position
 from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
 from headwater.spark.notebook.snapshot_around import SnapshotAround
@@ -89,6 +89,7 @@ class Questions:
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
         if "tagged" not in found.columns:  # gold of an older release, until the next refresh
             found = found.withColumn("tagged", F.lit(False))
+        found = self._rows_of_now(found)
         worst = F.expr(f"array_position(array({', '.join(map(repr, _WORST_FIRST))}), exposure)")
         rows = found.orderBy(worst, F.desc("tagged"), "namespace", "dataset", "column").limit(
             read_as(Limit, "limit", limit)
@@ -137,23 +138,23 @@ class Questions:
                 SnapshotAround(self._layers, self._rules), self._rules.names, Subject(namespace, dataset)
             )
             found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
-        if "valid_to" in found.columns:  # gold of older releases has no such column
-            found = self._current_verdicts(found)
-        rows = found.orderBy(*_VERDICT_KEY).limit(read_as(Limit, "limit", limit))
+        rows = self._rows_of_now(found).orderBy(*_VERDICT_KEY).limit(read_as(Limit, "limit", limit))
         if "group_keys" in found.columns:
             rows = self._with_recurring(rows).orderBy(*_VERDICT_KEY)
         return _pandas(
             rows.select(*(name for name in UNUSED_COLUMNS.columns if name in _SHOWN_OF and name in rows.columns))
         )
 
-    def _current_verdicts(self, verdicts: DataFrame) -> DataFrame:
-        """Return the verdicts of the window that ends at the newest event."""
+    def _rows_of_now(self, answers: DataFrame) -> DataFrame:
+        """Return the rows that hold for the window that ends at the newest event."""
+        if "valid_to" not in answers.columns:  # gold of older releases has no such column
+            return answers
         newest_us = read_position(self._layers.positions.collect()).newest_us
         if newest_us is None:
-            return verdicts
+            return answers
         at = F.timestamp_micros(F.lit(newest_us))
         has_begun = F.col("valid_from").isNull() | (F.col("valid_from") <= at)
-        return verdicts.where(has_begun & (F.col("valid_to").isNull() | (F.col("valid_to") > at)))
+        return answers.where(has_begun & (F.col("valid_to").isNull() | (F.col("valid_to") > at)))
 
     def _with_recurring(self, rows: DataFrame) -> DataFrame:
         """Include recurring runs in the `last_used` of verdicts."""

@@ -151,15 +151,9 @@ class SilverBatch:
         return int(self._aggregates["count"])
 
     @property
-    def keeps_answers(self) -> bool:
-        """Whether the batch changes no lineage, name or schema that the answers in gold depend on."""
-        return not (
-            self.moved
-            or self.changed_datasets is not None
-            or self.changes_edges
-            or self.ambiguous_columns != self._ambiguous_columns_before
-            or self.partitioned_names != self._partitioned_names_before
-        )
+    def newly_partitioned(self) -> Set[Name]:
+        """The names of datasets of which the batch shows for the first time that they have partitions."""
+        return self.partitioned_names - self._partitioned_names_before
 
     @property
     def ambiguity_changes(self) -> Set[Name]:

@@ -118,11 +118,19 @@ class SparkLake:
 
     def unused(self) -> list[dict[str, Any]]:
         """Return the verdicts that hold now; `last_used` includes recurring runs."""
-        newest = self.newest_us()
         again = {row["group_key"]: row["last_seen"] for row in self.rows("gold", EDGE_RUNS)}
+        return [_with_last_used(row, again) for row in self._of_now(UNUSED_COLUMNS)]
+
+    def surface(self) -> list[dict[str, Any]]:
+        """Return the rows of surfaces that hold now."""
+        return self._of_now(MASKING_SURFACE)
+
+    def _of_now(self, table: Table) -> list[dict[str, Any]]:
+        newest = self.newest_us()
+        # the start of a past period depends on the pass that wrote the row
         return [
-            _with_last_used(row, again)
-            for row in self.rows("gold", UNUSED_COLUMNS)
+            {**row, "valid_from": None}
+            for row in self.rows("gold", table)
             if newest is None or _holds(row["valid_from"], row["valid_to"], newest)
         ]
 
@@ -131,6 +139,8 @@ class SparkLake:
         found = self.edges(table) if table in EDGES else self.rows(layer, table)
         if table is UNUSED_COLUMNS:
             found = self.unused()
+        if table is MASKING_SURFACE:
+            found = self.surface()
         if table is STATE:  # its other parts are tables, too, but for the position
             newest: dict[tuple[Any, ...], dict[str, Any]] = {}
             for row in sorted(found, key=lambda row: row["batch"]):
@@ -248,7 +258,7 @@ class Gold:
         return found, {(row.target_namespace, row.edge_key) for row in rows if self._references.is_dropped(row)}
 
     def surface(self) -> Pair[dict[Column, str]]:
-        rows = self._references.among(self._lake.gold(MASKING_SURFACE), "namespace")
+        rows = self._references.among((Row(**row) for row in self._lake.surface()), "namespace")
         found = {self._column(row): row.exposure for row in rows if row.tag == "pii"}
         return found, self._references.surface()
 
@@ -288,8 +298,7 @@ def _with_runs(edge: dict[str, Any], again: Mapping[str, dict[str, Any]]) -> dic
 
 def _with_last_used(verdict: dict[str, Any], again: Mapping[str, datetime | None]) -> dict[str, Any]:
     times = (verdict["last_used"], *map(again.get, json.loads(verdict["group_keys"])))
-    # the start of a past period depends on the pass that wrote the row
-    return {**verdict, "last_used": max((time for time in times if time), default=None), "valid_from": None}
+    return {**verdict, "last_used": max((time for time in times if time), default=None)}
 
 
 def _holds(since: datetime | None, until: datetime | None, at_us: int) -> bool:

@@ -1,0 +1,180 @@
+"""Compute rows of `masking_surface`: the surfaces of tags in one part of the lineage, each row with its period."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_resolution import NameResolver
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.snapshots.derived_snapshots import CandidateSnapshot
+from headwater.lineage.snapshots.snapshot import Snapshot
+from headwater.lineage.traversal.masking_surface import SurfaceColumn
+from headwater.questions.surface import FoundSurface, all_tags, find_surface
+from headwater.spark.delta.arrow_rows import Row
+from headwater.spark.gold.dataset_verdicts import take_targets
+from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.tables import MASKING_SURFACE, Table, without
+
+SURFACES = Table("surfaces", without(MASKING_SURFACE, "bucket", "rules_hash"))
+"""Rows of `masking_surface`."""
+
+SURFACED = [name for name in SURFACES.columns if name not in ("tag", "valid_from", "valid_to")]
+"""The columns of `surfaced_rows`."""
+
+
+@dataclass(frozen=True)
+class PartSurfaces:
+    """Computes the surfaces part by part, so that a worker holds the candidates of one part at a time.
+
+    representatives: as `NameResolver.representatives` returns them.
+    used_tags: the tags on datasets that lineage mentions, for lineage that names jobs as sources (rule 8.2 g).
+    newest_us, partitioned_names, removed_before_us: as in `LayerPosition`.
+    """
+
+    rules: UserRules
+    naming: NameResolver
+    representatives: Mapping[Name, Name]
+    newest_us: int | None
+    partitioned_names: frozenset[Name] = frozenset()
+    removed_before_us: int | None = None
+    used_tags: frozenset[str] = frozenset()
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Take (part, is_target, *`CANDIDATE_COLUMNS`), sorted by part; yield rows of `SURFACES`.
+
+        is_target: the row only names a dataset of the part.
+        """
+        for _, group in groupby(rows, key=itemgetter(0)):
+            yield from self._of_part(group)
+
+    def _of_part(self, rows: Iterator[Row]) -> Iterator[Row]:
+        targets = set[Name]()
+        now = SnapshotOfRows(self.rules, self.naming, take_targets(rows, targets), self.partitioned_names)
+        now.newest_us, now.removed_before_us = self.newest_us, self.removed_before_us
+        for row in surface_rows(now, self.rules, self.used_tags):
+            name = Name(row[_NAMESPACE], row[_DATASET])
+            if self.representatives.get(name, name) in targets:
+                yield row
+
+
+_NAMESPACE, _DATASET = (list(SURFACES.columns).index(name) for name in ("namespace", "dataset"))
+
+
+def surface_rows(now: CandidateSnapshot, rules: UserRules, used_tags: Set[str] = frozenset()) -> Iterator[Row]:
+    """Yield the surfaces of all tags as rows of `SURFACES`. used_tags: as in `PartSurfaces`."""
+    own = {key.casefold() for *_, (key, value) in all_tags(now, rules) if value.casefold() != "false"}
+    for tag in sorted(own | used_tags if now.graph.fed_by_jobs else own):
+        yield from _Periods(now, rules, tag, tagged_elsewhere=tag in used_tags).rows()
+
+
+class _Periods:
+    """The surface of one tag by end of the window: the newest event (None), then each time of a change."""
+
+    def __init__(self, now: CandidateSnapshot, rules: UserRules, tag: str, *, tagged_elsewhere: bool):
+        self._now, self._rules, self._tag = now, rules, tag
+        self._tagged_elsewhere = tagged_elsewhere
+        self._newest_us = now.newest_us
+        self._known: dict[int, Set[_NumberedRow]] = {}
+        self._ends: list[int | None] = [None]
+        found = self._find()
+        self._known[0] = _numbered(surfaced_rows(now, found))
+        self._ends += sorted(_ends(now, rules, found))
+
+    def rows(self) -> Iterator[Row]:
+        """Yield rows of `SURFACES`; a row that never changes has no start and no end."""
+        found = list(self._between(0, len(self._ends) - 1))
+        begins = [*(self._ends[index] for index, _ in found), None]
+        for place, (_, rows) in enumerate(found):
+            before = found[place - 1][1] if place else frozenset[_NumberedRow]()
+            for each in sorted(rows - before, key=repr):
+                last = next((later for later in range(place, len(found)) if each not in found[later][1]), len(found))
+                yield (self._tag, *each.row, begins[place], begins[last])
+
+    def _between(self, first: int, last: int) -> Iterator[tuple[int, Set["_NumberedRow"]]]:
+        """Yield (index in `_ends`, rows) for periods `first` to `last`; adjacent equal ones appear once.
+
+        Time only removes attempts and rows of earlier writes. If the surfaces at both ends are equal, all surfaces
+        between them are equal, too. A bisection therefore finds all changes.
+        """
+        one, other = self._at(first), self._at(last)
+        if one == other:
+            yield first, one
+        elif first + 1 == last:
+            yield from ((first, one), (last, other))
+        else:
+            middle = (first + last) // 2
+            yield from self._between(first, middle)
+            yield from self._between(middle + 1, last)
+
+    def _at(self, index: int) -> Set["_NumberedRow"]:
+        if index not in self._known:
+            self._now.newest_us = self._ends[index]
+            self._known[index] = _numbered(surfaced_rows(self._now, self._find()))
+            self._now.newest_us = self._newest_us
+        return self._known[index]
+
+    def _find(self) -> FoundSurface:
+        counted = self._now.counted_with_earlier(self._now.default_window())
+        return find_surface(
+            self._now, self._rules, counted, tag=self._tag, source=None, tagged_elsewhere=self._tagged_elsewhere
+        )
+
+
+class _NumberedRow(NamedTuple):
+    """A row and its number among equal rows: two generations of a dataset may have equal rows."""
+
+    row: Row
+    number: int
+
+
+def _numbered(rows: Iterable[Row]) -> Set[_NumberedRow]:
+    counts = Counter[Row]()
+    found = set()
+    for row in rows:
+        found.add(_NumberedRow(row, counts[row]))
+        counts[row] += 1
+    return found
+
+
+def _ends(now: Snapshot, rules: UserRules, found: FoundSurface) -> set[int]:
+    """Return the times (us) after the newest event at which an attempt leaves the window or rows of a write are gone.
+
+    found: the surface at the newest event.
+    """
+    newest_us, length_us, graph = now.newest_event_us(), now.default_window().length_us, now.graph
+    if newest_us is None:
+        return set()
+    ends = {now.seen(number).last_us + length_us for number in now.counted().attempted} if length_us else set[int]()
+    if rules.rewrites:
+        writes = [(output, now.seen(number).last_us) for number, (_, lineage) in graph.sets.items()
+                  if (output := lineage.output)]  # fmt: skip
+        writes += ((graph.names[dataset], until_us) for (dataset, _), until_us in found.until.items())
+        keeps = ((at_us, rules.retention_us(name.plain)) for name, at_us in writes)
+        ends |= {at_us + keeps_us for at_us, keeps_us in keeps if keeps_us is not None}
+    return {end_us + 1 for end_us in ends if end_us >= newest_us}
+
+
+def surfaced_rows(now: Snapshot, found: FoundSurface) -> Iterator[Row]:
+    """Yield a masking surface as rows with the columns `SURFACED`."""
+    for each in found.columns:
+        column = _shown(now, each.dataset, each.key)
+        yield (*column, each.exposure, each.tagged, *_via(now, each), found.exposed_until(each), each.earlier)
+
+
+def _via(now: Snapshot, each: SurfaceColumn) -> Row:
+    hit = each.hit
+    if hit is not None:
+        parent = now.graph.columns[hit.parent]
+        distance = hit.distance if each.exposure != "once_exposed" else None  # its path may include replaced rows
+        return distance, *_shown(now, parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
+    job = (None, None) if each.opaque is None else now.graph.sets[each.opaque][0].job.parts
+    return None, None, None, None, *job
+
+
+def _shown(now: Snapshot, dataset: int, key: str | None) -> Row:
+    name = now.graph.names[dataset]
+    return (*name.parts, None if key is None else now.columns(name).displayed_spelling(key))

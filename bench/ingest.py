@@ -157,7 +157,7 @@ def _ingest(folder: Path, url: str, state: Path) -> Run:
 
 
 def _started(path: Path, url: str, state: Path, *more: str) -> "subprocess.Popen[bytes]":
-    command = ["ingest", str(path), "--to", url, "--state", str(state), "--json", *more]
+    command = ["ingest", str(path), "--server", url, "--state", str(state), "--json", *more]
     return subprocess.Popen(
         [sys.executable, "-c", "from headwater.cli import main; main()", *command], stdout=subprocess.DEVNULL
     )

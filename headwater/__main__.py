@@ -3,13 +3,23 @@
 import gc
 import sys
 from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 
 from headwater.common.errors import WrongSetting
 from headwater.common.extras import extra
 
+_HELP = Path(__file__).parent / "cli" / "help.txt"
+"""The text of `headwater --help` without the extra `server`; `python -m tools.reference` generates it."""
+
 
 def main() -> None:
-    """Run `headwater`."""
+    """Run `headwater`. Without the extra `server`, only `--help` and `--version` work."""
+    if sys.argv[1:] in ([], ["--help"], ["--version"]) and find_spec("typer") is None:
+        is_version = sys.argv[1:] == ["--version"]
+        sys.stdout.write(f"headwater {version('headwater')}\n" if is_version else _HELP.read_text("utf-8"))
+        return
     _run("headwater.cli", "server")
 
 

@@ -9,83 +9,32 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args
 
-import typer
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
-from typer.core import TyperArgument, TyperGroup
 
 from headwater import tables
 from headwater.api.marquez.routes import HANDLERS
 from headwater.api.openapi import document
 from headwater.api.routes import ROUTES
-from headwater.cli.app import app
 from headwater.common.environment import variable_name
 from headwater.operations.settings import Settings
 from headwater.sinks.interface.options import EventFilter, Options
 from headwater.sinks.interface.target_registry import TARGETS
 from headwater.tables import ListOf, StructOf, Table, Type
+from tools import command_reference
 
 ROOT = Path(__file__).parents[1]
+HELP = ROOT / "headwater" / "cli" / "help.txt"
+"""Printed by `headwater --help` without the extra `server`."""
 REFERENCE = ROOT / "docs" / "reference"
 NOTE = "<!-- Written by `python -m tools.reference`. Change the code, not this page. -->"
 
 
 def commands() -> str:
     """Describe every command with its arguments and options."""
-    parts = [
-        "# Commands",
-        "All commands of `headwater`, with their arguments and options. [The command line](cli.md) explains how they "
-        "find a server or a data folder, and how they print answers.",
-    ]
-    root = typer.main.get_command(app)
-    parts += [_command(path, command) for path, command in _walk("headwater", root)]
-    return _page(*parts)
-
-
-def _walk(path: str, command: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(command, TyperGroup):
-        yield path, command
-        return
-    context = typer.Context(command, info_name=path)
-    for name in sorted(command.list_commands(context)):
-        if (found := command.get_command(context, name)) and not found.hidden:
-            yield from _walk(f"{path} {name}", found)
-
-
-def _command(path: str, command: Any) -> str:
-    shown = [each for each in command.params if not each.hidden and each.name != "help"]
-    arguments = [_argument(each) for each in shown if isinstance(each, TyperArgument)]
-    usage = f"```\n{' '.join([path, *arguments, '[OPTIONS]'])}\n```"
-    parts = (f"## {path}", _one_line(command.help or ""), usage, _table(_MEANING, [_parameter(each) for each in shown]))
-    return "\n\n".join(part for part in parts if part)
-
-
-_MEANING = ("name", "meaning")
-
-
-def _argument(each: Any) -> str:
-    name = (each.metavar or each.name).upper().strip("[].…") + ("…" if each.nargs == -1 else "")
-    return name if each.required else f"[{name}]"
-
-
-def _parameter(each: Any) -> tuple[str, str]:
-    name = _argument(each) if isinstance(each, TyperArgument) else ", ".join(each.opts + each.secondary_opts)
-    text = _one_line(each.help or "")
-    if choices := [str(choice) for choice in _choices(each.type_descriptor.annotation)]:
-        text += f" One of {', '.join(f'`{choice}`' for choice in choices)}."
-    if isinstance(each.default, str | int | float) and each.default is not False and each.default != "":
-        text += f" Default: `{each.default}`."
-    if variables := [each.envvar] if isinstance(each.envvar, str) else list(each.envvar or ()):
-        text += f" Variable: {', '.join(f'`{variable}`' for variable in variables)}."
-    return f"`{name}`", text
-
-
-def _choices(annotation: Any) -> tuple[Any, ...]:
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
-    return next((found for each in get_args(annotation) if (found := _choices(each))), ())
+    return _page("# Commands", command_reference.reference().rstrip())
 
 
 def http() -> str:
@@ -332,7 +281,10 @@ def texts() -> dict[Path, str]:
     """Return the pages with the texts that they must have."""
     settings = REFERENCE / "settings.md"
     with_rows = _SETTINGS.sub(lambda _: settings_rows(), settings.read_text("utf-8"), count=1)
-    return {REFERENCE / name: page() for name, page in PAGES.items()} | {settings: with_rows}
+    return {REFERENCE / name: page() for name, page in PAGES.items()} | {
+        settings: with_rows,
+        HELP: command_reference.help_text(),
+    }
 
 
 def stale() -> list[str]:

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with transient_faults_as_retry("continue"):
             completion_init()
-            sys.exit(_app_for(given)(given, prog_name=NAME, complete_var=COMPLETE, standalone_mode=not as_json))
+            sys.exit(_choose_commands(given)(given, prog_name=NAME, complete_var=COMPLETE, standalone_mode=not as_json))
     except HeadwaterError as error:
         print_failure(error, as_json)
         sys.exit(3)
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def _app_for(given: Sequence[str]) -> typer.Typer:
+def _choose_commands(given: Sequence[str]) -> typer.Typer:
     """Return the commands to choose from.
 
     Commands that answer questions import the rules of lineage, which takes half a second of CPU. Simple commands

@@ -8,7 +8,7 @@ import typer
 
 from headwater.api import identity_routes
 from headwater.cli.answer_source import DataFolder
-from headwater.cli.options import SETUP, Data, Json, example
+from headwater.cli.options import Data, Json, example
 from headwater.cli.printing import listed, paired, pairs, show, table
 from headwater.cli.question_commands import command
 from headwater.common.errors import WrongSetting
@@ -20,7 +20,7 @@ _FORGET_EXAMPLE = ("forget", "--namespace", "s3://lake", "--dataset", "landing/c
 _KEY_COLUMNS = ("id", "name", "owner", "roles", "namespaces", "made", "expires", "last_used", "kept")
 
 
-@app.command(rich_help_panel=SETUP, epilog=example("headwater", "backup", "/mnt/backups/2026-11-23"))
+@app.command(epilog=example("headwater", "backup", "/mnt/backups/2026-11-23"))
 def backup(
     dest: Annotated[Path, typer.Argument(help="New folder, preferably on another disk.")],
     data: Data = None,
@@ -33,7 +33,7 @@ def backup(
     show(found, as_json, lambda: pairs("Backup", found))
 
 
-@app.command(rich_help_panel=SETUP, epilog=example("headwater", "restore", "/mnt/backups/2026-11-23"))
+@app.command(epilog=example("headwater", "restore", "/mnt/backups/2026-11-23"))
 def restore(
     src: Annotated[Path, typer.Argument(help="Folder of the backup.")],
     data: Data = None,
@@ -46,7 +46,7 @@ def restore(
     show(found, as_json, lambda: pairs("Restored", found))
 
 
-@app.command(rich_help_panel=SETUP, epilog=example("headwater", *_FORGET_EXAMPLE))
+@app.command(epilog=example("headwater", *_FORGET_EXAMPLE))
 def forget(
     dataset: Annotated[str | None, typer.Option(help="Name of a dataset; requires --namespace.")] = None,
     namespace: Annotated[
@@ -82,11 +82,11 @@ def forget(
         wanted = TextTarget("run" if run else "text", run or text or "")
     request = ForgetRequest(settings, wanted)
     found = request.dry_run() if dry_run else request.forget(stopped=stopped)
-    show(found, as_json, lambda: pairs("Would be forgotten" if dry_run else "Forgotten", _forgotten(found)))
+    show(found, as_json, lambda: pairs("Would be forgotten" if dry_run else "Forgotten", _forget_summary(found)))
     sys.exit(1 if found.get("proof", {}).get("found") else 0)
 
 
-def _forgotten(found: dict[str, Any]) -> dict[str, Any]:
+def _forget_summary(found: dict[str, Any]) -> dict[str, Any]:
     counts = {name: count for name, count in found["found"].items() if count} or {"nothing": "was found"}
     if proof := found.get("proof"):
         counts |= {"receipt": found["id"], "by": found["by"], "left in": f"{proof['found']} of {proof['files']} files"}

@@ -11,8 +11,10 @@ from typer.completion import get_completion_script  # type: ignore[attr-defined]
 from headwater.api import routes
 from headwater.cli import (
     admin,
+    connect,
     contract,
     declare,
+    doctor,
     events,
     fabric,
     ingest,
@@ -20,6 +22,7 @@ from headwater.cli import (
     plan,
     reconcile,
     replay,
+    show_files,
     sinks,
     spark,
     watch,
@@ -27,13 +30,12 @@ from headwater.cli import (
 from headwater.cli.answer_source import open_answer_source, selected_server
 from headwater.cli.base_app import COMPLETE, NAME, base_app
 from headwater.cli.errors import warn
-from headwater.cli.options import EVENTS, LINEAGE, SETUP, Data, Json, Key, Server, add_table_options, example
+from headwater.cli.options import Data, Json, Key, RunningServer, Server, add_table_options, example
 from headwater.cli.printing import show, table
 from headwater.cli.question_commands import AllCommands, option, other_commands
-from headwater.cli.server_client import configured_server
+from headwater.cli.server_client import server_or_local
 from headwater.common.errors import HeadwaterError
 from headwater.common.extras import extra
-from headwater.common.server_address import LOCAL
 from headwater.operations.settings import Settings, load_settings
 from headwater.questions import definitions
 from headwater.questions.declaring import read_as
@@ -41,18 +43,33 @@ from headwater.questions.parameters import At
 
 app = base_app(AllCommands)
 app.add_typer(events.app)
-app.add_typer(admin.log_app, name="log", rich_help_panel=SETUP)
+app.add_typer(
+    admin.log_app,
+    name="log",
+)
 app.add_typer(admin.app)
-for each in (declare, ingest, lineage, plan, reconcile, replay, watch):
+for each in (connect, declare, doctor, ingest, lineage, plan, reconcile, replay, show_files, watch):
     app.add_typer(each.app)
-app.add_typer(contract.app, rich_help_panel=LINEAGE)
-app.add_typer(spark.app, name="spark", rich_help_panel=SETUP)
-app.add_typer(fabric.app, name="fabric", rich_help_panel=SETUP)
-app.add_typer(sinks.app, rich_help_panel=EVENTS)
-app.add_typer(admin.keys_app, rich_help_panel=SETUP)
+app.add_typer(
+    contract.app,
+)
+app.add_typer(
+    spark.app,
+    name="spark",
+)
+app.add_typer(
+    fabric.app,
+    name="fabric",
+)
+app.add_typer(
+    sinks.app,
+)
+app.add_typer(
+    admin.keys_app,
+)
 
 
-@app.command(rich_help_panel=LINEAGE, epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
+@app.command(epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
 def names(
     namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as the producer sent it.")],
     name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
@@ -77,27 +94,29 @@ def names(
             found = source.ask(definitions.names, asked)
             problems = source.ask(definitions.rules, {})["problems"]
     else:
-        files = open_rules(_settings({"data": data}))
+        files = open_rules(_load({"data": data}))
         at_us = read_as(At, "at", at)
         rules = files.current().names
         if job:
             found = to_builtins(explain_job(rules, namespace, name))
         else:
             event_of = NamingEvent(producer, job_namespace)
-            found = to_builtins(explain_name(rules, namespace, name, at_us=at_us, bind=_bindings(data), event=event_of))
+            found = to_builtins(
+                explain_name(rules, namespace, name, at_us=at_us, bind=_open_binding_lookup(data), event=event_of)
+            )
         problems = files.problems
     for problem in problems:
         warn(problem)
     show({**found, "problems": problems}, as_json, lambda: table("Names", found, _STEP))
 
 
-def _bindings(data: Path | None) -> Any:
+def _open_binding_lookup(data: Path | None) -> Any:
     """Return the lookup of symlinks and renames; without a lake, it finds none."""
     from headwater.operations.runtime.data_folder import existing_folder
     from headwater.operations.runtime.index import open_view_opener
     from headwater.questions.names import unbound
 
-    settings = _settings({"data": data})
+    settings = _load({"data": data})
     try:
         return open_view_opener(settings, existing_folder(settings)).bindings
     except HeadwaterError:
@@ -108,20 +127,18 @@ _STEP = ("rule", "namespace", "name", "why")
 other_commands(app, routes.ROUTES)
 
 
-@app.command(rich_help_panel=LINEAGE, epilog=example("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
+@app.command(epilog=example("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
 def mcp(
-    server: Annotated[
-        str | None, typer.Option(help=f"URL of a running Headwater; default HEADWATER_URL, else {LOCAL}.")
-    ] = None,
+    server: RunningServer = None,
     key: Key = None,
 ) -> None:
     """Serve agents over the Model Context Protocol on standard input and output. Requires headwater[agents]."""
     with extra("agents"):
         from headwater.cli.agents.mcp_server import serve
-    serve(configured_server(server) or LOCAL, key)
+    serve(server_or_local(server), key)
 
 
-@app.command(rich_help_panel=SETUP, epilog=example("headwater", "completion", "bash"))
+@app.command(epilog=example("headwater", "completion", "bash"))
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.")],
 ) -> None:
@@ -129,7 +146,7 @@ def completion(
     sys.stdout.write(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell) + "\n")
 
 
-def _settings(overrides: dict[str, Any]) -> Settings:
+def _load(overrides: dict[str, Any]) -> Settings:
     return load_settings(overrides)[0]
 
 

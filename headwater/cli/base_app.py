@@ -2,29 +2,30 @@
 
 import sys
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperGroup
 
 from headwater.cli.demo import demo
 from headwater.cli.errors import warn
-from headwater.cli.options import EVENTS, LINEAGE, OPERATIONS, SETUP, Data, Json, example
+from headwater.cli.help_panels import help_order, panel_of
+from headwater.cli.options import Data, Json, example, one_of
 from headwater.cli.printing import show, table
 from headwater.common.durations import seconds
-from headwater.operations.settings import load_settings
+from headwater.operations.settings import Station, load_settings
 
 NAME, COMPLETE = "headwater", "_HEADWATER_COMPLETE"
 
 
 class GroupedCommands(TyperGroup):
-    """Commands sorted by help panel, lineage first."""
+    """Commands in the panels of `help_panels`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands in the order of `--help`."""
-        panels = [LINEAGE, OPERATIONS, EVENTS, SETUP]
-        panel = {name: getattr(each, "rich_help_panel", None) for name, each in self.commands.items()}
-        return sorted(super().list_commands(ctx), key=lambda name: panels.index(panel.get(name) or SETUP))
+        for name, each in self.commands.items():
+            each.rich_help_panel = panel_of(name)  # type: ignore[attr-defined]  # typer's own commands have it
+        return sorted(super().list_commands(ctx), key=help_order)
 
 
 def base_app(group: type[TyperGroup] = GroupedCommands) -> typer.Typer:
@@ -39,11 +40,9 @@ def base_app(group: type[TyperGroup] = GroupedCommands) -> typer.Typer:
         epilog="Example: `headwater impact silver/customers email --server http://127.0.0.1:5000`",
     )
     app.callback()(_options)
-    app.command(
-        "up", rich_help_panel=SETUP, epilog=example(NAME, "up", "--data", "./headwater-data", "--port", "5000")
-    )(up)
-    app.command("demo", rich_help_panel=SETUP, epilog=example(NAME, "demo"))(demo)
-    app.command("check", rich_help_panel=SETUP, epilog=example(NAME, "check"))(check)
+    app.command("up", epilog=example(NAME, "up", "--data", "./headwater-data", "--port", "5000"))(up)
+    app.command("demo", epilog=example(NAME, "demo"))(demo)
+    app.command("check", epilog=example(NAME, "check"))(check)
     return app
 
 
@@ -69,7 +68,7 @@ def up(
     tick: Annotated[str | None, typer.Option(help="Minimum time between two commits, such as 1s or 250ms.")] = None,
     station: Annotated[
         list[str] | None,
-        typer.Option(help="Run only this station: receiver, parser, api or sinks; repeatable. Default: all."),
+        typer.Option(help="Run only this station; repeatable. Default: all.", metavar=one_of(get_args(Station))),
     ] = None,
 ) -> None:
     """Run receiver, parser, API and sinks in the foreground until Ctrl-C."""

@@ -71,7 +71,7 @@ def make(
     server: Server = None, key: Key = None, data: Data = None,
 ) -> None:  # fmt: skip
     """Write a contract from the observed state of a dataset, as YAML of the Open Data Contract Standard."""
-    asked = {"dataset": dataset, "namespace": namespace or "", "against": _moment(against) or ""}
+    asked = {"dataset": dataset, "namespace": namespace or "", "against": _read_moment(against) or ""}
     with open_answer_source(server, key, data) as source:
         found = source.ask(contract, {name: value for name, value in asked.items() if value})
     document = document_of(msgspec.convert(found, ContractFacts))
@@ -81,7 +81,7 @@ def make(
     if out.exists():
         before = read_yaml(read_contract(out).text, str(out))
         document["version"] = next_version(before, document, str(out))
-    _write(out, yaml_of(document))
+    write_file(out, yaml_of(document))
 
 
 @app.command(epilog=example("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
@@ -104,14 +104,14 @@ def check(
             "The given paths contain no contract. Create one with `headwater contract DATASET --out FILE`."
         )
     with open_answer_source(server, key, data) as source:
-        observed = ObservedAnswers(source.ask, _moment(against))
+        observed = ObservedAnswers(source.ask, _read_moment(against))
         checked = [check_contract(each, observed) for each in contracts]
         checked += [check_policies(each, observed) for each in dict.fromkeys(checked_policies)]
     if junit:
-        _write(junit, junit_text(checked))
+        write_file(junit, junit_text(checked))
     if sarif:
-        _write(sarif, sarif_text(checked, version("headwater")))
-    _print(checked, as_json)
+        write_file(sarif, sarif_text(checked, version("headwater")))
+    _print_breaks(checked, as_json)
     sys.exit(1 if any(each.broken(strict=strict) for each in checked) else 0)
 
 
@@ -132,7 +132,7 @@ def diff(
     sys.exit(1 if breaking else 0)
 
 
-def _moment(against: str) -> str | None:
+def _read_moment(against: str) -> str | None:
     """Return --against as a moment of the question, None for now."""
     if against == "now":
         return None
@@ -141,7 +141,8 @@ def _moment(against: str) -> str | None:
     return against if _MOMENT.match(against) else f"run:{against}"
 
 
-def _write(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
+    """Write a file as UTF-8. Raises WrongSetting if its folder does not exist, or it cannot be written."""
     if not path.parent.is_dir():
         raise WrongSetting(
             f"Cannot write {path}: the folder {path.parent} does not exist. Create it, or choose another."
@@ -152,8 +153,8 @@ def _write(path: Path, text: str) -> None:
         raise WrongSetting(f"Cannot write {path}: {error}. Choose another file.") from error
 
 
-def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
-    items = [{"file": each.path, **_item(found)} for each in checked for found in each.breaks]
+def _print_breaks(checked: Sequence[CheckedFile], as_json: bool) -> None:
+    items = [{"file": each.path, **_break_item(found)} for each in checked for found in each.breaks]
     promises, warnings = sum(each.promises for each in checked), sum(each["warning"] for each in items)
     if as_json:
         show({"checked": promises, "broken": len(items) - warnings, "items": items}, True, lambda: None)
@@ -167,7 +168,7 @@ def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
     sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} broken{more}\n")
 
 
-def _item(found: Break) -> dict[str, Any]:
+def _break_item(found: Break) -> dict[str, Any]:
     by = found.by
     return {
         "kind": found.kind, "dataset": found.dataset, "display_name": found.display_name, "column": found.column,

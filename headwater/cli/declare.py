@@ -13,7 +13,7 @@ import typer
 from headwater.api import routes
 from headwater.cli.answer_source import AnswerSource, open_answer_source, selected_server
 from headwater.cli.errors import warn
-from headwater.cli.options import EVENTS, Data, Json, Key, example
+from headwater.cli.options import Data, DeprecatedTo, Json, Key, RunningServer, example
 from headwater.cli.printing import show, table
 from headwater.common.errors import Retry, WrongSetting
 from headwater.common.server_address import LOCAL
@@ -33,7 +33,7 @@ _POLL_INTERVAL_S = 0.2
 _COLUMNS = ("declaration", "did", "jobs", "datasets", "collection", "since")
 
 
-@app.command(rich_help_panel=EVENTS, epilog=example("headwater", "declare", "lineage/crm.yml"))
+@app.command(epilog=example("headwater", "declare", "lineage/crm.yml"))
 def declare(
     paths: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE|FOLDER...", help="Declaration files, or folders of them.")
@@ -54,10 +54,8 @@ def declare(
         Path | None, typer.Option(help="Write the declarations as YAML files to this folder and send nothing.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes without sending them.")] = False,
-    server: Annotated[
-        str | None,
-        typer.Option("--server", "--to", help=f"URL of a running Headwater; default HEADWATER_URL, else {LOCAL}."),
-    ] = None,
+    server: RunningServer = None,
+    to: DeprecatedTo = None,
     key: Key = None,
     data: Data = None,
     as_json: Json = False,
@@ -68,14 +66,15 @@ def declare(
 
     wanted = _read_declarations(paths or [], prune=prune, powerbi=(workspace, model) if from_powerbi else None)
     if write is not None:
-        return _write(write, wanted, as_json)
+        return _write_yaml_files(write, wanted, as_json)
+    server = server or to
     url = None if data else selected_server(server, data) or LOCAL
     with open_answer_source(url, key, data) as source:
         known = _current_declarations(source)
         if not wanted and not withdraw and not prune:
-            return _show("Declared", [_row(each, "stands") for each in known.values()], as_json)
+            return _print_rows("Declared", [_declaration_row(each, "stands") for each in known.values()], as_json)
         check_conflicts([each.declaration for each in wanted], known)
-        to_withdraw = _to_withdraw(
+        to_withdraw = _select_withdrawn(
             known, withdraw or [], wanted, {*(path.resolve().name for path in paths or [])} if prune else set()
         )
         now = now_text()
@@ -87,10 +86,10 @@ def declare(
             events += sent
         for each_known in to_withdraw:
             events += events_to_withdraw(each_known, now)
-            rows.append(_row(each_known, "withdrawn"))
+            rows.append(_declaration_row(each_known, "withdrawn"))
         if events and not dry_run:
-            _send([json.dumps(event).encode() for event in events], url, key, data, source)
-        return _show("Would be declared" if dry_run else "Declared", rows, as_json, events=len(events))
+            _send_events([json.dumps(event).encode() for event in events], url, key, data, source)
+        return _print_rows("Would be declared" if dry_run else "Declared", rows, as_json, events=len(events))
 
 
 class GivenDeclaration(NamedTuple):
@@ -110,7 +109,7 @@ def _read_declarations(
     if powerbi is not None:
         from headwater.governance.declarations.powerbi.declaration import read_powerbi
 
-        read = [(str(path), _read(path)) for each in paths for path in _files(each, (".json", ".csv"))]
+        read = [(str(path), _read_file(path)) for each in paths for path in _list_files(each, (".json", ".csv"))]
         return [
             GivenDeclaration(each, resolve_declaration(each, ""), "")
             for each in read_powerbi(read, powerbi[0], powerbi[1], warn)
@@ -122,26 +121,26 @@ def _read_declarations(
     found = []
     for path in paths:
         collection = path.resolve().name if path.is_dir() else ""
-        for file in _files(path, (".yml", ".yaml")):
-            parsed = read_declaration_file(_read(file), str(file))
+        for file in _list_files(path, (".yml", ".yaml")):
+            parsed = read_declaration_file(_read_file(file), str(file))
             found.append(GivenDeclaration(parsed, resolve_declaration(parsed, file.stem), collection))
     return found
 
 
-def _files(path: Path, endings: tuple[str, ...]) -> list[Path]:
+def _list_files(path: Path, endings: tuple[str, ...]) -> list[Path]:
     if path.is_dir():
         return sorted(each for each in path.rglob("*") if each.suffix.lower() in endings and each.is_file())
     return [path]
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise WrongSetting(f"Cannot read {path}: {error.strerror}. Name an existing file or folder.") from error
 
 
-def _to_withdraw(
+def _select_withdrawn(
     known: "dict[str, ActiveDeclaration]", names: Sequence[str], wanted: Sequence[GivenDeclaration], folders: set[str]
 ) -> "list[ActiveDeclaration]":
     """Return the declarations to withdraw: those with the names, and those of the folders that have no file there."""
@@ -172,7 +171,9 @@ def _current_declarations(source: AnswerSource) -> "dict[str, ActiveDeclaration]
         asked["cursor"] = page["next"]
 
 
-def _send(bodies: list[bytes], url: str | None, key: str | None, data: Path | None, source: AnswerSource) -> None:
+def _send_events(
+    bodies: list[bytes], url: str | None, key: str | None, data: Path | None, source: AnswerSource
+) -> None:
     """Send events, and return when answers include them."""
     from headwater.operations.local.ingest import ingest_offline, send_bodies
 
@@ -201,7 +202,7 @@ def _wait_until_visible(age_s: Callable[[], float]) -> None:
         time.sleep(_POLL_INTERVAL_S)
 
 
-def _write(folder: Path, wanted: Sequence[GivenDeclaration], as_json: bool) -> None:
+def _write_yaml_files(folder: Path, wanted: Sequence[GivenDeclaration], as_json: bool) -> None:
     """Write declarations as YAML files, for the user to correct and to keep."""
     import yaml
 
@@ -213,15 +214,15 @@ def _write(folder: Path, wanted: Sequence[GivenDeclaration], as_json: bool) -> N
         content |= each.file.model_dump(by_alias=True, exclude_defaults=True, exclude={"version", "name"})
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120), "utf-8")
         rows.append({"declaration": each.declaration.name, "did": f"written to {folder / name}"})
-    _show("Written", rows, as_json)
+    _print_rows("Written", rows, as_json)
 
 
-def _row(each: "ActiveDeclaration", did: str) -> dict[str, Any]:
+def _declaration_row(each: "ActiveDeclaration", did: str) -> dict[str, Any]:
     counts = {"jobs": len(each.jobs), "datasets": len(each.datasets)}
     return {"declaration": each.declaration, "did": did, **counts, "collection": each.collection, "since": each.since}
 
 
-def _show(title: str, rows: list[dict[str, Any]], as_json: bool, **more: Any) -> None:
+def _print_rows(title: str, rows: list[dict[str, Any]], as_json: bool, **more: Any) -> None:
     found = {**more, "items": rows, "totalCount": len(rows), "truncated": False}
     show(found, as_json, lambda: table(title, found, _COLUMNS))
     sys.exit(0)

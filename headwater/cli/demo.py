@@ -112,6 +112,7 @@ def _session(
     """Send the recording, answer the questions and open the dashboard. Returns the exit status if the demo ends."""
     from headwater.cli.server_client import ServerClient
 
+    _say(f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
     try:
         with closing(ServerClient(url, None)) as client:
             _send(folder, url, end, prepared.result(), client)
@@ -169,7 +170,7 @@ def _next_steps(url: str, end: datetime) -> str:
         f"{url}/": "the dashboard",
         f"headwater changes {week_ago} --server {url}": "the schema change of a week ago",
         f"headwater impact silver/customers email --server {url}": "what breaks if this column changes?",
-        f"headwater connect --url {url}": "how to send lineage from Spark, Airflow or dbt",
+        f"headwater connect --server {url}": "how to send lineage from Spark, Airflow or dbt",
     }
     lines = "\n".join(f"  {step}\n      {what}" for step, what in steps.items())
     return f"\nThe demo runs until Ctrl-C. Try next:\n{lines}"

@@ -14,7 +14,7 @@ from headwater.common.errors import Behind, GiveUp, HeadwaterError, InvalidEvent
 
 def print_failure(error: Exception, as_json: bool) -> None:
     """Print an expected error on standard error, in one line."""
-    text = json.dumps(_body(error), ensure_ascii=False) if as_json else f"headwater: {escape(str(error))}"
+    text = json.dumps(_error_members(error), ensure_ascii=False) if as_json else f"headwater: {escape(str(error))}"
     sys.stderr.write(f"{text}\n")
 
 
@@ -39,7 +39,7 @@ def warn(text: str) -> None:
     sys.stderr.write(f"headwater: {escape(text)}\n")
 
 
-def _body(error: Exception) -> dict[str, Any]:
+def _error_members(error: Exception) -> dict[str, Any]:
     """Return the members `error`, `field` and `fix`, the same as over HTTP."""
     if isinstance(error, ServerRefusal):
         return dict(error.body)

@@ -9,49 +9,49 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.answer_source import DataFolder, open_answer_source, print_answer
-from headwater.cli.options import EVENTS, OPERATIONS, Data, Json, Key, Server, example
+from headwater.cli.options import Data, DeprecatedTo, Json, Key, RunningServer, Server, WriteKey, example
 from headwater.cli.printing import Arguments, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import command, option
-from headwater.cli.server_client import configured_server
-from headwater.common.server_address import LOCAL
+from headwater.cli.server_client import server_or_local
 
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=EVENTS, epilog=example("headwater", "send", "events.ndjson"))
+@app.command(epilog=example("headwater", "send", "events.ndjson"))
 def send(
     files: Annotated[list[Path], typer.Argument(help="NDJSON, a JSON document or a JSON array; plain or gzip.")],
-    to: Annotated[str, typer.Option("--to", envvar="HEADWATER_URL", help="URL of a running Headwater.")] = LOCAL,
-    key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
+    server: RunningServer = None,
+    to: DeprecatedTo = None,
+    key: WriteKey = None,
     as_json: Json = False,
 ) -> None:
     """Send all events of files, even if they were sent before. `ingest` sends only new events."""
     from headwater.operations.local.ingest import send_files
 
-    outcome = send_files(files, to, key, progress=not as_json)
+    outcome = send_files(files, server_or_local(server or to), key, progress=not as_json)
     show(outcome, as_json, lambda: pairs("Sent", outcome))
     sys.exit(1 if outcome["refused"] else 0)
 
 
-def _audit(found: Any, as_json: bool, given: Arguments) -> None:
+def _print_audit(found: Any, as_json: bool, given: Arguments) -> None:
     flat = {**found, **{f"index: {name}": value for name, value in (found["index"] or {}).items()}}
     del flat["index"]
     any_answer("Audit")(found if as_json else flat, as_json, given)
     sys.exit(0 if found["balanced"] else 1)
 
 
-command(app, routes.audit, _audit, also="Exits with 1 if it is not.")
+command(app, routes.audit, _print_audit, also="Exits with 1 if it is not.")
 _EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
 command(app, routes.events, listed("Events", _EVENTS))
 
 
-@app.command(rich_help_panel=OPERATIONS, epilog=example("headwater", "rejected", "--since", "2026-03-01"))
+@app.command(epilog=example("headwater", "rejected", "--since", "2026-03-01"))
 def rejected(
     index: Annotated[
         bool, typer.Option("--index", help="List stored events that the index could not process.")
     ] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Send the events again to a running Headwater.")] = False,
-    to: Annotated[str | None, typer.Option("--to", help="URL to send them to; default --server.")] = None,
+    to: DeprecatedTo = None,
     since: Annotated[str | None, option(routes.rejected, "since")] = None,
     limit: Annotated[int, option(routes.rejected, "limit")] = 100,
     server: Server = None,
@@ -59,20 +59,23 @@ def rejected(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List acknowledged events that could not be stored, with reasons, or send them again."""
+    """List acknowledged events that could not be stored, with reasons, or send them again.
+
+    With --retry, --data and --server together send the events of the data folder to the server.
+    """
     from headwater.operations.local.ingest import send_bodies
 
     question, title, columns = _REJECTED[index]
-    with open_answer_source(server, key, data) as source:
+    with open_answer_source(None if retry and data else server, key, data) as source:
         found = source.ask(question, {"since": since or "", "limit": str(limit)})
         if not retry or index:
             print_answer(source, question, found, lambda found: listed(title, columns)(found, as_json, {}))
             return
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
-        to = to or configured_server(server) or LOCAL
-        outcome = send_bodies(bodies, to, key, progress=not as_json)
+        receiver = server_or_local(to or server)
+        outcome = send_bodies(bodies, receiver, key, progress=not as_json)
         if isinstance(source, DataFolder):
-            source.record("rejected retry", to, detail=f"{len(bodies)} sent, {outcome['refused']} refused")
+            source.record("rejected retry", receiver, detail=f"{len(bodies)} sent, {outcome['refused']} refused")
     show(outcome, as_json, lambda: pairs("Sent again", outcome))
     sys.exit(1 if outcome["refused"] else 0)
 
@@ -90,7 +93,7 @@ _REJECTED = {
 """Question, title and columns by the option --index."""
 
 
-@app.command(rich_help_panel=EVENTS, epilog=example("headwater", "validate", "events.ndjson"))
+@app.command(epilog=example("headwater", "validate", "events.ndjson"))
 def validate(
     files: Annotated[list[Path], typer.Argument(help="NDJSON, a JSON document or a JSON array.")],
     infos: Annotated[

@@ -157,7 +157,7 @@ def deploy(asked: WorkspaceOptions) -> None:
     """
     from headwater.operations.fabric.steps import deploy as put
 
-    done = _run_steps(asked, lambda steps: _with_progress(put(steps), asked.as_json))
+    done = _run_steps(asked, lambda steps: _print_progress(put(steps), asked.as_json))
     if not (asked.as_json or CSV.get()) and all(each.state == "unchanged" for each in done):
         sys.stdout.write("The workspace is up to date.\n")
 
@@ -197,14 +197,14 @@ def _workspace_plan(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePl
 
     read_items(asked.items)  # report errors on this machine before Azure asks the user to sign in
     lake, shortcuts = lake_shortcuts(settings, asked.schema)
-    values = _values(settings, asked.receiver, asked.reader, asked.key_vault)
+    values = _parameter_values(settings, asked.receiver, asked.reader, asked.key_vault)
     return WorkspacePlan(
         asked.workspace, asked.items, lake, shortcuts, asked.connection, asked.connection_name, values, asked.every,
         asked.api, asked.onelake.rstrip("/"),
     )  # fmt: skip
 
 
-def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> dict[str, str]:
+def _parameter_values(settings: Settings, receiver: str, reader: str, key_vault: str) -> dict[str, str]:
     """Return the values of `parameter.yml` that Fabric cannot provide."""
     from headwater.intake.event_log.azure_log_lines import silence_sdk
     from headwater.operations.runtime.sinks import open_secrets
@@ -228,7 +228,7 @@ def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> d
     }
 
 
-def _with_progress(done: "Iterator[StepResult]", as_json: bool) -> "Iterator[StepResult]":
+def _print_progress(done: "Iterator[StepResult]", as_json: bool) -> "Iterator[StepResult]":
     """Print each step when it ends. Publishing an environment takes minutes, and a later step may fail."""
     for each in done:
         if not as_json:

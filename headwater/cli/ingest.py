@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.cli.options import EVENTS, Json, example
+from headwater.cli.errors import warn
+from headwater.cli.options import DeprecatedTo, Json, RunningServer, example
 from headwater.cli.printing import pairs, show
+from headwater.cli.server_client import server_or_local
 from headwater.common.durations import read_since, seconds
-from headwater.common.server_address import LOCAL
 from headwater.operations.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=EVENTS, epilog=example("headwater", "ingest", "/mnt/lineage", "--follow"))
+@app.command(epilog=example("headwater", "ingest", "/mnt/lineage", "--follow"))
 def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(metavar="PATH...", help="Local or mounted files or folders, or abfss:// URLs."),
     ],
-    to: Annotated[str, typer.Option("--to", envvar="HEADWATER_URL", help="URL of a running Headwater.")] = LOCAL,
+    server: RunningServer = None,
+    to: DeprecatedTo = None,
     key: Annotated[
         str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write; --keep also needs read.")
     ] = None,
@@ -63,6 +65,7 @@ def ingest(
     from headwater.operations.local.ingest import PATIENCE_S, IngestOptions, ingest_files
     from headwater.operations.runtime.storage import resolve_secrets
 
+    url = server_or_local(server or to)
     settings = load_settings({})[0]
     orders = IngestOptions(read_since(since), seconds(keep) if keep else None, follow)
     options = resolve_secrets(settings.ingest_options)
@@ -70,45 +73,41 @@ def ingest(
     patience_s = float("inf") if follow else PATIENCE_S
 
     def opened() -> TakenLedger:
-        return TakenLedger(ledger_path(state or _default_state(), to))
+        return TakenLedger(ledger_path(state or _default_state_folder(), url))
 
     with (
-        closing(retry_while_disk_full(opened, _warn, time.sleep) if follow else opened()) as ledger,
-        open_receiver(to, key) as ask,
-        _progress(shown=not as_json and sys.stderr.isatty()) as on_batch,
+        closing(retry_while_disk_full(opened, warn, time.sleep) if follow else opened()) as ledger,
+        open_receiver(url, key) as ask,
+        _progress_bar(shown=not as_json and sys.stderr.isatty()) as on_batch,
         suppress(KeyboardInterrupt),  # the ledger contains everything that was acknowledged
     ):
-        sender = BatchSender(ask, patience_s=patience_s, on_trouble=_warn)
-        taker = FileTaker(ledger, sender, _claims(settings), on_batch, max_rejected)
-        ingest_files(taker, sources, orders, lambda: in_bronze_us(lambda: ask_log_age_s(ask)), _warn)
+        sender = BatchSender(ask, patience_s=patience_s, on_trouble=warn)
+        taker = FileTaker(ledger, sender, _claim_reader(settings), on_batch, max_rejected)
+        ingest_files(taker, sources, orders, lambda: in_bronze_us(lambda: ask_log_age_s(ask)), warn)
     outcome = {**taker.done.shown(), "state": str(ledger.path)}
     show(outcome, as_json, lambda: pairs("Ingested", outcome))
     sys.exit(0 if taker.done.is_well else 1)
 
 
-def _default_state() -> Path:
+def _default_state_folder() -> Path:
     """Return the state folder by the XDG Base Directory specification."""
     return Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "headwater" / "ingest"
 
 
-def _claims(settings: Settings) -> Callable[[bytes], bytes]:
+def _claim_reader(settings: Settings) -> Callable[[bytes], bytes]:
     """Return the reader of claims: large bodies that event hub records refer to. Opens storage lazily."""
     from headwater.operations.runtime.storage import open_claims
 
     return lambda key: open_claims(settings).get(key)
 
 
-def _warn(text: str) -> None:
-    sys.stderr.write(f"headwater: {text}\n")
-
-
 @contextmanager
-def _progress(*, shown: bool) -> Iterator[Callable[["Intake"], None]]:
+def _progress_bar(*, shown: bool) -> Iterator[Callable[["Intake"], None]]:
     """Show the progress, and handle SIGTERM like Ctrl-C."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, _raise_interrupt)
     columns = (BarColumn(), TextColumn("{task.fields[status]}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
         task = bar.add_task("ingesting", total=None, status="listing files")
@@ -120,5 +119,5 @@ def _progress(*, shown: bool) -> Iterator[Callable[["Intake"], None]]:
         yield update
 
 
-def _interrupt(*_: Any) -> None:
+def _raise_interrupt(*_: Any) -> None:
     raise KeyboardInterrupt

@@ -10,7 +10,7 @@ import typer
 from msgspec import to_builtins
 
 from headwater.cli.answer_source import open_answer_source
-from headwater.cli.options import LINEAGE, Data, Json, Key, Server, example
+from headwater.cli.options import Data, Json, Key, Server, example
 from headwater.cli.printing import CSV, ITSELF, Arguments, listed, pairs, show, table
 from headwater.cli.question_commands import command, option
 from headwater.common.errors import WrongQuestion
@@ -82,49 +82,42 @@ _TEST = ("facet", "dataset", "column", "name", "severity", "expected", "actual",
 _CHILD = ("id", "time", "state", "job")
 
 
-def _path(found: Any, as_json: bool, _: Arguments) -> None:
+def _print_path(found: Any, as_json: bool, _: Arguments) -> None:
     title = "Path" if found["reaches"] else "No path by column lineage"
     show(found, as_json, lambda: table(title, {"items": found["path"]}, _PATH, _HEADERS))
-    _show_stops(found, as_json)
+    print_stops(found, as_json)
     sys.exit(0 if found["reaches"] else 1)
 
 
-def _surface(found: Any, as_json: bool, given: Arguments) -> None:
+def _print_surface(found: Any, as_json: bool, given: Arguments) -> None:
     since = given["since"]
     counts = {word: count for word, count in found["exposures"].items() if word not in (ONCE_EXPOSED, TAGGED)}
-    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(counts)}"
-    more = [each for member in (TAGGED, "exposed_until", "earlier") for each in _if_any(found["items"], member)]
-    more += _FORMER if _if_any(found["items"], "former") else ()
+    title = f"Newly exposed since {since}" if since else f"Masking surface, {_counts_text(counts)}"
+    more = [each for member in (TAGGED, "exposed_until", "earlier") for each in _column_if_any(found["items"], member)]
+    more += _FORMER if _column_if_any(found["items"], "former") else ()
     show(found, as_json, lambda: table(title, found, (*_SURFACE, *more), _HEADERS))
     sys.exit(1 if since and found["items"] else 0)
 
 
-def _unused(found: Any, as_json: bool, _: Arguments) -> None:
+def _print_unused(found: Any, as_json: bool, _: Arguments) -> None:
     members = ("read_before_recreation", "earlier", "readers_only", "presumed_retired")
-    columns = (*_UNUSED, *(each for member in members for each in _if_any(found["items"], member)))
-    show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
+    columns = (*_UNUSED, *(each for member in members for each in _column_if_any(found["items"], member)))
+    show(found, as_json, lambda: table(f"Columns, {_counts_text(found['verdicts'])}", found, columns, _HEADERS))
     if not as_json:
-        _show_reasons(found)
+        _print_reasons(found)
 
 
-def _changes(found: Any, as_json: bool, _: Arguments) -> None:
-    title = f"Since {found['from']}: {_counted(found['counts']) or 'nothing changed'}"
-    columns = (*_CHANGES, *_if_any(found["items"], "display_name"))
+def _print_changes(found: Any, as_json: bool, _: Arguments) -> None:
+    title = f"Since {found['from']}: {_counts_text(found['counts']) or 'nothing changed'}"
+    columns = (*_CHANGES, *_column_if_any(found["items"], "display_name"))
     show(found, as_json, lambda: table(title, found, columns, {"display_name": "display name"}))
 
 
-def _connect(found: Any, as_json: bool, _: Arguments) -> None:
-    if as_json:
-        show(found, as_json, lambda: None)
-    for each in found["items"] if not as_json else ():
-        sys.stdout.write(f"# {each['title']} ({each['where']})\n{each['text']}\n\n")
-
-
-def _run(found: Any, as_json: bool, _: Arguments) -> None:
+def _print_run(found: Any, as_json: bool, _: Arguments) -> None:
     shown = {**found["run"], "job": f"{found['run']['job']['namespace']}/{found['run']['job']['name']}"}
     show(found, as_json, lambda: pairs("Run", shown))
     if not as_json:
-        _show_failures(found)
+        _print_failures(found)
         writers = [{**each, "run": each["written_by"]} for each in found["reads"]]
         left = {"items": found["not_refreshed"]}
         if left["items"]:
@@ -143,11 +136,11 @@ def _run(found: Any, as_json: bool, _: Arguments) -> None:
         show(parts, False, lambda: table("Child runs", parts, _CHILD))
 
 
-def _show_failures(found: Any) -> None:
+def _print_failures(found: Any) -> None:
     """Print the errors of a run, its failed tests and its SQL."""
     for error in found["errors"]:
         of = "Error" if error["of"] == "run" else f"Lineage of {error['task'] or 'a task'} could not be extracted"
-        lines = [each for cause in error["causes"] for each in _cause(cause)] or [error["message"]]
+        lines = [each for cause in error["causes"] for each in _cause_lines(cause)] or [error["message"]]
         show(error, False, partial(pairs, of, {error["facet"]: "\n".join(lines)}))
     tests = {"items": found["failed_tests"]}
     if tests["items"]:
@@ -156,9 +149,9 @@ def _show_failures(found: Any) -> None:
         show(found, False, lambda: pairs("SQL", {"sql": found["sql"]}))
 
 
-def _health(found: Any, as_json: bool, given: Arguments) -> None:
+def _print_health(found: Any, as_json: bool, given: Arguments) -> None:
     is_one = bool(given["dataset"] or given["job"])
-    unwell = _counted({status: many for status, many in found["statuses"].items() if many})
+    unwell = _counts_text({status: many for status, many in found["statuses"].items() if many})
     title = "Health" if is_one else f"Problems, {unwell}"
     listed = partial(table, title, found, _HEALTH, {"last_run.job.name": "of job"})
     show(found, as_json, listed if is_one or unwell else lambda: "No dataset or job has failed or is late or stale.")
@@ -180,12 +173,12 @@ def _health(found: Any, as_json: bool, given: Arguments) -> None:
     sys.exit(1 if any(each["status"] in ("failed", "late", "stale") for each in found["items"]) else 0)
 
 
-def _cause(cause: Any) -> list[str]:
+def _cause_lines(cause: Any) -> list[str]:
     telling, more = cause["telling"], cause["lines_left_out"] + len(cause["trace"]) - len(cause["telling"])
     return [cause["what"], *telling, *([f"    … {more} more lines with --json"] if more else [])]
 
 
-@app.command(rich_help_panel=LINEAGE, epilog=example("headwater", "diff", "--from", "2026-03-01T00:00:00Z"))
+@app.command(epilog=example("headwater", "diff", "--from", "2026-03-01T00:00:00Z"))
 def diff(
     before: Annotated[Path | None, typer.Argument(help="Events of the pipeline before a change.")] = None,
     after: Annotated[Path | None, typer.Argument(help="Events of the pipeline after the change.")] = None,
@@ -213,9 +206,9 @@ def diff(
             found = source.ask(definitions.diff, asked)
     else:
         raise WrongQuestion("There is nothing to compare. Give two files of events, or --from TIME [--to TIME].")
-    counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
+    counts = _counts_text({word: found[word] for word in ("added", "removed", "changed")})
     if found["items"] and not (as_json or CSV.get()):
-        show(found, False, lambda: table("By table", {"items": _by_table(found["items"])}, _BY_TABLE))
+        show(found, False, lambda: table("By table", {"items": count_by_table(found["items"])}, _BY_TABLE))
     show(found, as_json, lambda: table(counts, found, _DIFF, {"masked": "masks"}))
     sys.exit(1 if found["removed"] else 0)
 
@@ -223,7 +216,7 @@ def diff(
 _BY_TABLE = (".", "added", "removed", "changed")
 
 
-def _by_table(items: list[Any]) -> list[dict[str, Any]]:
+def count_by_table(items: list[Any]) -> list[dict[str, Any]]:
     """Count the changes for each written table; tables with the most removed edges come first."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for item in items:
@@ -235,28 +228,28 @@ def _by_table(items: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _counted(counts: dict[str, int]) -> str:
+def _counts_text(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
-def _reach(title: str, found: Any, as_json: bool, _: Arguments) -> None:
+def _print_reach(title: str, found: Any, as_json: bool, _: Arguments) -> None:
     asked = found["column"]
     name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
     more = " (truncated: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
     members = ("read_before_recreation", "earlier", "last_seen", "presumed_retired")
-    columns = [*_COLUMNS, *(each for member in members for each in _if_any(found["columns"], member))]
+    columns = [*_COLUMNS, *(each for member in members for each in _column_if_any(found["columns"], member))]
     columns += ["via.doubtful"] if any((each["via"] or {}).get("doubtful") for each in found["columns"]) else []
     show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))
-    _show_stops(found, as_json)
+    print_stops(found, as_json)
 
 
-def _if_any(items: list[dict[str, Any]], member: str) -> tuple[str, ...]:
+def _column_if_any(items: list[dict[str, Any]], member: str) -> tuple[str, ...]:
     """Return the member if any item has a value for it."""
     return (member,) if any(item.get(member) for item in items) else ()
 
 
-def _show_reasons(found: Any) -> None:
+def _print_reasons(found: Any) -> None:
     """Print the number of columns for each reason, and the caveats of `unused`."""
     reasons = {"items": found["reasons"]}
     caveats = {"items": [{"caveat": each} for each in sorted({c for item in found["items"] for c in item["caveats"]})]}
@@ -268,7 +261,8 @@ def _show_reasons(found: Any) -> None:
         show(unread, False, lambda: table("SQL that could not be parsed", unread, ("dataset", "job", "reason")))
 
 
-def _show_stops(found: Any, as_json: bool) -> None:
+def print_stops(found: Any, as_json: bool) -> None:
+    """Print a table for each reason why lineage stops; nothing with `as_json`, because the answer contains them."""
     for reason, (title, columns) in _STOPS.items():
         stops = {"items": [stop for stop in found["stops"] if stop["reason"] == reason]}
         if stops["items"] and not as_json:
@@ -276,21 +270,28 @@ def _show_stops(found: Any, as_json: bool) -> None:
 
 
 _SUBJECT = ("dataset", "column")
-command(app, definitions.impact, partial(_reach, "Impact of"), arguments=_SUBJECT)
-command(app, definitions.upstream, partial(_reach, "Upstream of"), arguments=_SUBJECT)
-command(app, definitions.path, _path, also="Exits with 1 if there is no path.")
+command(app, definitions.impact, partial(_print_reach, "Impact of"), arguments=_SUBJECT)
+command(app, definitions.upstream, partial(_print_reach, "Upstream of"), arguments=_SUBJECT)
+command(app, definitions.path, _print_path, also="Exits with 1 if there is no path.")
 command(
-    app, definitions.surface, _surface, arguments=_SUBJECT, also="With --since, exits with 1 if any became exposed."
+    app,
+    definitions.surface,
+    _print_surface,
+    arguments=_SUBJECT,
+    also="With --since, exits with 1 if any became exposed.",
 )
-command(app, definitions.unused, _unused, arguments=_SUBJECT)
-command(app, definitions.run, _run)
+command(app, definitions.unused, _print_unused, arguments=_SUBJECT)
+command(app, definitions.run, _print_run)
 command(
-    app, definitions.health, _health, arguments=("dataset",), also="Exits with 1 if anything failed, is late or stale."
+    app,
+    definitions.health,
+    _print_health,
+    arguments=("dataset",),
+    also="Exits with 1 if anything failed, is late or stale.",
 )
 command(app, definitions.facets, listed("Facets", ("runId", "namespace", "name", "eventTime", "facet")))
 command(app, definitions.datasets, listed("Datasets", (*_NAMED, "columns", "last_written", "last_run.state")))
 command(app, definitions.listed_jobs, listed("Jobs", (*_NAMED, "integration", "last_seen", "last_run.state")))
 command(app, definitions.listed_runs, listed("Runs", ("id", "job", "state", "started", "duration")))
-command(app, definitions.changes, _changes, options=("from_",))
-command(app, definitions.connect, _connect)
+command(app, definitions.changes, _print_changes, options=("from_",))
 command(app, definitions.search, joined=("q",))

@@ -12,7 +12,7 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.answer_source import open_answer_source
-from headwater.cli.options import LINEAGE, Data, Json, Key, Server, example
+from headwater.cli.options import Data, Json, Key, Server, example
 from headwater.cli.printing import show, table
 from headwater.common.errors import WrongSetting
 
@@ -34,9 +34,7 @@ _SHOWN = ("outcome", "what", "columns", "jobs", "consumers", "contracts", "note"
 _LISTED = 5
 
 
-@app.command(
-    rich_help_panel=LINEAGE, epilog=example("headwater", "plan", "ALTER TABLE silver.orders DROP COLUMN amount")
-)
+@app.command(epilog=example("headwater", "plan", "ALTER TABLE silver.orders DROP COLUMN amount"))
 def plan(
     changes: Annotated[
         list[str],
@@ -81,7 +79,7 @@ def plan(
         used = dialect
         for each in changes:
             used = _apply_change(each, dialect, schema) or used
-        held = read_promised_columns(_yaml_files(contracts or []), tables.look)
+        held = read_promised_columns(_read_yaml_files(contracts or []), tables.look)
         findings = [*plan_findings(schema.changes(), tables, ask, held, used)]
     text = plan_markdown(findings)
     if markdown is not None and str(markdown) != "-":
@@ -94,7 +92,9 @@ def plan(
         sys.stdout.write(text)
     else:
         show(
-            found, as_json, lambda: table(_title(counts, unread), {"items": [_row(each) for each in findings]}, _SHOWN)
+            found,
+            as_json,
+            lambda: table(_plan_title(counts, unread), {"items": [_finding_row(each) for each in findings]}, _SHOWN),
         )
     fails_on_more = strict or fail_on is FailOn.MAY_BREAK
     is_bad = counts["breaks"] or (fails_on_more and (counts["may break"] or counts["not known"]))
@@ -134,7 +134,7 @@ def _apply_change(change: str, dialect: str | None, schema: "PlannedSchema") -> 
     return dialect_of(manifest)
 
 
-def _yaml_files(places: list[Path]) -> Iterator[tuple[str, bytes]]:
+def _read_yaml_files(places: list[Path]) -> Iterator[tuple[str, bytes]]:
     for place in places:
         if not place.exists():
             raise WrongSetting(f"{place} does not exist. Give a contract or a folder of contracts.")
@@ -142,25 +142,25 @@ def _yaml_files(places: list[Path]) -> Iterator[tuple[str, bytes]]:
         yield from ((str(each), each.read_bytes()) for each in files if each.is_file())
 
 
-def _title(counts: Counter[str], unread: int) -> str:
+def _plan_title(counts: Counter[str], unread: int) -> str:
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "no changes"
     return f"Plan, {outcomes}, {unread} statements not understood"
 
 
-def _row(finding: Any) -> dict[str, Any]:
+def _finding_row(finding: Any) -> dict[str, Any]:
     from headwater.governance.planning.markdown import change_text, column_text
 
     return {
         "outcome": finding.outcome,
         "what": change_text(finding),
-        "columns": _few([column_text(each) for each in finding.columns]),
-        "jobs": _few(finding.jobs),
-        "consumers": _few(finding.consumers),
-        "contracts": _few(finding.contracts),
+        "columns": _shorten_list([column_text(each) for each in finding.columns]),
+        "jobs": _shorten_list(finding.jobs),
+        "consumers": _shorten_list(finding.consumers),
+        "contracts": _shorten_list(finding.contracts),
         "note": finding.note,
     }
 
 
-def _few(names: list[str]) -> str:
+def _shorten_list(names: list[str]) -> str:
     more = f"\n… and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return "\n".join(names[:_LISTED]) + more

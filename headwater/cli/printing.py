@@ -73,7 +73,7 @@ def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
     if as_json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
         return
-    shown, width = made(), _width()
+    shown, width = made(), _table_width()
     if isinstance(shown, str):
         sys.stdout.write(shown)
         return
@@ -84,7 +84,7 @@ def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
     console.print(shown)
 
 
-def _width() -> int | None:
+def _table_width() -> int | None:
     """Return the maximum width of a table; None is unlimited, for --wide and for a file or pipe without COLUMNS."""
     if WIDE.get():
         return None
@@ -98,12 +98,14 @@ def _width() -> int | None:
 def pairs(title: str, values: Mapping[str, Any]) -> "Group | str":
     """Return a table with a row for each name and value."""
     if CSV.get():
-        return _csv([("name", "value"), *((name, _lines(as_text(value))) for name, value in values.items())])
+        return _csv_text(
+            [("name", "value"), *((name, _escape_lines(as_text(value))) for name, value in values.items())]
+        )
     from rich.table import Column, Table
 
     rows = Table(Column(), Column(overflow="fold"), show_header=False)
     for name, value in values.items():
-        rows.add_row(escape(name.replace("_", " ")), _lines(as_text(value)))
+        rows.add_row(escape(name.replace("_", " ")), _escape_lines(as_text(value)))
     return _with_title(title, rows)
 
 
@@ -134,12 +136,12 @@ def table(
     if len(spaces) == 1 and not CSV.get():
         title += f", all in {spaces.pop()}"
     whole = bool(spaces)
-    columns = tuple(name for name in columns if any(_cell(item, name, whole=whole) for item in items)) or columns
-    heads = [headers.get(name) or _header(name) for name in columns]
-    cells = [[_lines(_cell(item, name, whole=whole)) for name in columns] for item in items]
+    columns = tuple(name for name in columns if any(_cell_text(item, name, whole=whole) for item in items)) or columns
+    heads = [headers.get(name) or _column_header(name) for name in columns]
+    cells = [[_escape_lines(_cell_text(item, name, whole=whole)) for name in columns] for item in items]
     if CSV.get():
-        return _csv([heads, *cells])
-    width = _width()
+        return _csv_text([heads, *cells])
+    width = _table_width()
     made = fold(heads, cells, width) if width else FoldedTable(cells, [], [])
     wide = made.widths or [_UNLIMITED_WIDTH for _ in heads]
     rows = Table(*(Column(head, overflow="fold", max_width=most) for head, most in zip(heads, wide, strict=True)))
@@ -153,7 +155,7 @@ def table(
     return _with_title(title, rows, [*made.notes, *further])
 
 
-def _csv(rows: Iterable[Sequence[str]]) -> str:
+def _csv_text(rows: Iterable[Sequence[str]]) -> str:
     """Format rows by RFC 4180. A leading apostrophe stops spreadsheets from evaluating a value as a formula."""
     text = StringIO()
     csv.writer(text).writerows(
@@ -182,22 +184,24 @@ def any_answer(title: str) -> AnswerPrinter:
             if isinstance(value, list) and all(isinstance(each, dict) for each in value)
         }
         aside = {*_LIST_MEMBERS, *lists}
-        single = {path: _value(found, path) for path in _paths(found) if path.partition(".")[0] not in aside}
+        single = {
+            path: _value_at(found, path) for path in _single_cell_paths(found) if path.partition(".")[0] not in aside
+        }
         if CSV.get() and any(lists.values()):
             single = {}
         if single or as_json:
             show(found, as_json, lambda: pairs(title, single))
         for name, things in lists.items() if not as_json else ():
             part = {**found, "items": things} if name == "items" else {"items": things}
-            columns = tuple(dict.fromkeys(path for thing in things for path in _paths(thing)))
-            called = title if name == "items" else _header(name).capitalize()
+            columns = tuple(dict.fromkeys(path for thing in things for path in _single_cell_paths(thing)))
+            called = title if name == "items" else _column_header(name).capitalize()
             if things or name == "items":
                 show(part, False, partial(table, called, part, columns))
 
     return shown
 
 
-def _paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
+def _single_cell_paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
     """Yield the paths of an object whose values fit in one cell."""
     known: tuple[str, ...] = ()
     if names_dataset(thing):
@@ -207,17 +211,17 @@ def _paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
         if name in known:
             continue
         if isinstance(value, Mapping) and not (is_single_text(value) and not any(map(is_single_text, value.values()))):
-            yield from _paths(value, f"{of}{name}.")
+            yield from _single_cell_paths(value, f"{of}{name}.")
         else:
             yield of + name
 
 
-def _header(path: str) -> str:
+def _column_header(path: str) -> str:
     """Return the header of a column: `via job` for the path `via.job`."""
     return "dataset" if path == ITSELF else path.replace(".", " ").replace("_", " ")
 
 
-def _value(item: Any, path: str) -> Any:
+def _value_at(item: Any, path: str) -> Any:
     for name in path.split(".") if path != ITSELF else ():
         item = item.get(name) if isinstance(item, Mapping) else None
     if names_dataset(item):
@@ -225,12 +229,12 @@ def _value(item: Any, path: str) -> Any:
     return None if path == ITSELF else item
 
 
-def _cell(item: Any, path: str, *, whole: bool) -> str:
-    text = as_text(_value(item, path), whole=whole)
+def _cell_text(item: Any, path: str, *, whole: bool) -> str:
+    text = as_text(_value_at(item, path), whole=whole)
     return escape(text) if path.endswith(_NAMES) else text
 
 
-def _lines(text: str) -> str:
+def _escape_lines(text: str) -> str:
     """Escape control characters except line breaks."""
     return "\n".join(map(escape, text.split("\n")))
 
@@ -248,31 +252,31 @@ def fold(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Fol
     cells = [list(row) for row in rows]
     columns = list(zip(*cells, strict=True)) or [() for _ in heads]
     room, notes = width - _COLUMN_GAP * len(heads) - 1, list[str]()
-    widths = [_widest(head, column) for head, column in zip(heads, columns, strict=True)]
+    widths = [_widest_line(head, column) for head, column in zip(heads, columns, strict=True)]
     if sum(widths) <= room:
         return FoldedTable(cells, widths, notes)
     named = [not any(map(_SENTENCE.search, column)) for column in columns]
     for number, column in enumerate(columns):
-        prefix = _common(column) if named[number] else ""
+        prefix = _common_prefix(column) if named[number] else ""
         if prefix:
             notes.append(f"{heads[number]}: … stands for {prefix}")
             columns[number] = tuple(f"…{cell[len(prefix) :]}" if cell else cell for cell in column)
-            widths[number] = _widest(heads[number], columns[number])
+            widths[number] = _widest_line(heads[number], columns[number])
     for least in (_MIN_COLUMN_WIDTH, _MIN_COLUMN_WIDTH // 3):
-        widths = _shrunk(widths, [min(full, least) for full in widths], room)
+        widths = _shrink_widths(widths, [min(full, least) for full in widths], room)
     for number, column in enumerate(columns):
-        columns[number] = _cut(column, widths[number]) if named[number] else column
+        columns[number] = _wrap_names(column, widths[number]) if named[number] else column
     is_cut = any("…" in cell for column in columns for cell in column)
     notes += ["Use --wide to show full names."] if is_cut else []
     return FoldedTable([list(row) for row in zip(*columns, strict=True)], widths, notes)
 
 
-def _widest(head: str, column: Sequence[str]) -> int:
+def _widest_line(head: str, column: Sequence[str]) -> int:
     lines = [line for cell in (head, *column) for line in cell.split("\n")]
     return max(map(cell_len, lines))
 
 
-def _common(column: Sequence[str]) -> str:
+def _common_prefix(column: Sequence[str]) -> str:
     """Return the common prefix of the names in a column, up to a separator. Empty if it saves little."""
     names = {cell for cell in column if cell}
     if len(names) < 2 or any(map(_TIME_OR_ID.match, names)):
@@ -283,7 +287,7 @@ def _common(column: Sequence[str]) -> str:
     return shared[: ends[-1]] if ends and ends[-1] > 3 else ""
 
 
-def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+def _shrink_widths(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """Shrink the widest columns first until the sum of the widths fits."""
     found = list(widths)
     while sum(found) > room:
@@ -294,20 +298,20 @@ def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]
     return found
 
 
-def _cut(column: Sequence[str], width: int) -> tuple[str, ...]:
+def _wrap_names(column: Sequence[str], width: int) -> tuple[str, ...]:
     """Wrap the names of a column. Names that would look alike after cutting are not cut."""
-    cut = {cell: _wrap(cell, width) for cell in column}
+    cut = {cell: _wrap_name(cell, width) for cell in column}
     times = Counter(cut.values())
-    return tuple(_wrap(cell, width, most=None) if times[cut[cell]] > 1 else cut[cell] for cell in column)
+    return tuple(_wrap_name(cell, width, most=None) if times[cut[cell]] > 1 else cut[cell] for cell in column)
 
 
-def _wrap(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
+def _wrap_name(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
     """Wrap a name at its separators, and keep the last lines of a long one. most: number of lines, None for all."""
     if "\n" in cell or cell_len(cell) <= width:
         return cell
     lines = [""]
     for part in _PART.findall(cell):
-        for piece in _pieces(part, width):
+        for piece in _split_word(part, width):
             if cell_len(lines[-1] + piece) > width:
                 lines.append("")
             lines[-1] += piece
@@ -317,7 +321,7 @@ def _wrap(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
     return "\n".join(shown if len(lines) <= most else [f"…{shown[0][1:]}", *shown[1:]])
 
 
-def _pieces(part: str, width: int) -> Iterator[str]:
+def _split_word(part: str, width: int) -> Iterator[str]:
     """Split a part without separators into pieces that fit."""
     while cell_len(part) > width:
         fits = max(1, sum(size <= width for size in accumulate(map(cell_len, part))))

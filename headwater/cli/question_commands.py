@@ -8,26 +8,25 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_group
 
-from headwater.api.routes import installed_routes, topic_of
+from headwater.api.routes import installed_routes
 from headwater.cli.answer_source import open_answer_source, print_answer
 from headwater.cli.base_app import COMPLETE, GroupedCommands
 from headwater.cli.errors import warn
 from headwater.cli.options import (
-    LINEAGE,
-    OPERATIONS,
     Data,
     End,
     Json,
     Key,
     Server,
     add_table_options,
-    as_parameter,
     example,
+    one_of,
+    signature_parameter,
 )
 from headwater.cli.printing import AnswerPrinter, any_answer
 from headwater.questions.declaring import Parameter, Question
 
-_ENDS = ("from_namespace", "from_dataset", "from_column", "to_namespace", "to_dataset", "to_column")
+_PATH_ENDS = ("from_namespace", "from_dataset", "from_column", "to_namespace", "to_dataset", "to_column")
 
 
 def command(
@@ -41,29 +40,29 @@ def command(
     joined: parameters of several words. The ends of a path are two positional arguments, `DATASET#COLUMN`.
     """
     printed = shown or any_answer(str(question.called).capitalize())
-    asked = [each for each in question.parameters if each.key not in _ENDS]
+    asked = [each for each in question.parameters if each.key not in _PATH_ENDS]
     ends = ("start", "end") if len(asked) < len(question.parameters) else ()
 
     def run(**given: Any) -> None:
         asked_of = given.pop("server"), given.pop("key"), given.pop("data")
         as_json = given.pop("as_json")
         path = {each.key: given.pop(each.key) for each in asked if each.place == "path"}
-        sent = _ends(*(given.pop(end) for end in ends)) if ends else {}
+        sent = _path_ends(*(given.pop(end) for end in ends)) if ends else {}
         given |= {key: " ".join(given[key]) for key in joined}
-        sent |= {each.name: _text(given[each.key]) for each in asked if _is_given(given.get(each.key))}
+        sent |= {each.name: _query_text(given[each.key]) for each in asked if _is_given(given.get(each.key))}
         with open_answer_source(*asked_of) as source:
             found = source.ask(question, sent, **path)
             print_answer(source, question, found, lambda found: printed(found, as_json, given))
 
-    taken = {end: as_parameter(end, End) for end in ends}
+    taken = {end: signature_parameter(end, End) for end in ends}
     ends_shown = ("bronze/customers#email", "silver/customers#email") if ends else ()
     order = sorted(asked, key=lambda each: (not each.required, each.key not in arguments))
 
     def as_argument(each: Parameter) -> bool:
         return each.key in arguments or (each.required and each.key not in options)
 
-    taken |= {each.key: _parameter(each, as_argument=as_argument(each), joined=joined) for each in order}
-    taken |= {key: as_parameter(key, *each) for key, each in _ALWAYS.items()}
+    taken |= {each.key: _command_parameter(each, as_argument=as_argument(each), joined=joined) for each in order}
+    taken |= {key: signature_parameter(key, *each) for key, each in _COMMON_OPTIONS.items()}
     run.__annotations__ = {key: each.annotation for key, each in taken.items()}
     run.__signature__ = inspect.Signature([*taken.values()])  # type: ignore[attr-defined]
     run.__doc__ = f"{question.description} {also}".strip()
@@ -74,11 +73,13 @@ def command(
         *ends_shown,
         *(each.example for each in order if as_argument(each)),
     ]
-    panel = LINEAGE if topic_of(question) == "lineage" else OPERATIONS
-    app.command(question.called, epilog=example(*filter(None, words)), rich_help_panel=panel)(run)
+    app.command(
+        question.called,
+        epilog=example(*filter(None, words)),
+    )(run)
 
 
-_ALWAYS: Mapping[str, tuple[Any, Any]] = {
+_COMMON_OPTIONS: Mapping[str, tuple[Any, Any]] = {
     "server": (Server, None), "key": (Key, None), "data": (Data, None), "as_json": (Json, False),
 }  # fmt: skip
 
@@ -134,39 +135,41 @@ class AllCommands(GroupedCommands):
 
 def option(question: Question, key: str) -> Any:
     """Return the option for one parameter of a question, for a hand-written command."""
-    return _info(next(each for each in question.parameters if each.key == key), as_argument=False)
+    return _typer_info(next(each for each in question.parameters if each.key == key), as_argument=False)
 
 
-def _parameter(each: Parameter, *, as_argument: bool, joined: Sequence[str]) -> inspect.Parameter:
+def _command_parameter(each: Parameter, *, as_argument: bool, joined: Sequence[str]) -> inspect.Parameter:
     plain = int if each.type is int else bool if each.type is bool else str
     kind: Any = list[str] if each.is_repeatable or each.key in joined else plain
     if not each.required and plain is not bool:
         kind = kind | None
     default = inspect.Parameter.empty if each.required else False if plain is bool else None
-    return as_parameter(each.key, Annotated[kind, _info(each, as_argument=as_argument)], default)
+    return signature_parameter(each.key, Annotated[kind, _typer_info(each, as_argument=as_argument)], default)
 
 
-def _info(each: Parameter, *, as_argument: bool) -> Any:
+def _typer_info(each: Parameter, *, as_argument: bool) -> Any:
     help_text = each.help.meaning[0].upper() + each.help.meaning[1:] if each.type is bool else each.help.meaning
     words = (lambda: list(each.choices)) if each.choices else None
     if as_argument:
+        help_text += f" One of {', '.join(each.choices)}." if each.choices else ""
         return typer.Argument(help=help_text, autocompletion=words)
     help_text += (
         f" Default {each.default}." if each.default and each.type is not bool and not each.is_repeatable else ""
     )
     name = f"--{each.key.rstrip('_').replace('_', '-')}"
-    return typer.Option(name, help=help_text, metavar="TIME" if each.is_time else None, autocompletion=words)
+    metavar = "TIME" if each.is_time else one_of(each.choices) if each.choices else None
+    return typer.Option(name, help=help_text, metavar=metavar, autocompletion=words)
 
 
 def _is_given(value: Any) -> bool:
     return not (value is None or value is False or value == [])
 
 
-def _text(value: Any) -> Any:
+def _query_text(value: Any) -> Any:
     return "true" if value is True else value if isinstance(value, list) else str(value)
 
 
-def _ends(start: str, end: str) -> dict[str, Any]:
+def _path_ends(start: str, end: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for side, text in (("from", start), ("to", end)):
         dataset, mark, column = text.rpartition("#")

@@ -13,9 +13,9 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.answer_source import open_answer_source, selected_server
-from headwater.cli.options import OPERATIONS, Data, Json, Key, Server, example
+from headwater.cli.options import Data, Json, Key, Server, example, one_of
 from headwater.cli.printing import show, table
-from headwater.common.durations import seconds
+from headwater.common.durations import CLOCK_SLACK_S, seconds
 from headwater.common.errors import WrongSetting
 from headwater.governance.reconcile.comparison import Ask, dataset_of, findings, request_reported, write_proofs
 from headwater.governance.reconcile.events import finding_event, proof_events
@@ -44,13 +44,13 @@ _Tables = Annotated[
 _FailOn = Annotated[
     list[str] | None,
     typer.Option(
-        help=f"Exit with 1 for findings of these kinds: {', '.join(_KINDS)}, or none. Default: all but no_datasets."
+        help="Exit with 1 for findings of these kinds; repeatable. Default: all but no_datasets.",
+        metavar=one_of([*_KINDS, "none"]),
     ),
 ]
 
 
 @app.command(
-    rich_help_panel=OPERATIONS,
     epilog=example("headwater", "reconcile", "--history", "eventlogs:/var/spark-events", "--tables", "/lake"),
 )
 def reconcile(
@@ -62,7 +62,7 @@ def reconcile(
     ] = None,
     grace: Annotated[str, typer.Option(help="Maximum delay of events in transit.")] = "15m",
     silent: Annotated[str, typer.Option(help="Treat a run without an end as ended after this silence.")] = "1h",
-    slack: Annotated[str, typer.Option(help="Maximum difference between clocks.")] = "5s",
+    slack: Annotated[str, typer.Option(help="Maximum difference between clocks.")] = f"{CLOCK_SLACK_S:g}s",
     server: Server = None,
     key: Key = None,
     fail_on: _FailOn = None,
@@ -84,15 +84,22 @@ def reconcile(
     server = selected_server(server, data)
     if save is not None and (server is None or not save.strip()):
         raise WrongSetting("--save needs a running Headwater and a name. Use --server URL --save NAME.")
-    failing = _failing(fail_on)
+    failing = _failing_kinds(fail_on)
     now_us = time.time_ns() // 1000
-    since_us = read_as(p.Since, "since", since) or now_us - _us(window)
+    since_us = read_as(p.Since, "since", since) or now_us - _microseconds(window)
     span = HistorySpan(since_us, now_us)
     settings = load_settings({"data": data})[0]
     options = remote_options(settings)
-    with _asking(server, key, data) as ask:
-        by = WaitTimes(now_us - int(ask("freshness", {})["seconds"] * 1e6), _us(grace), _us(silent), _us(slack))
-        entries = deduplicate(entry for each in history or () for entry in read_history(each, span, _token(settings)))
+    with _open_asker(server, key, data) as ask:
+        by = WaitTimes(
+            now_us - int(ask("freshness", {})["seconds"] * 1e6),
+            _microseconds(grace),
+            _microseconds(silent),
+            _microseconds(slack),
+        )
+        entries = deduplicate(
+            entry for each in history or () for entry in read_history(each, span, _token_lookup(settings))
+        )
         committed = [
             (dataset_of(ask, each), each)
             for place in tables or ()
@@ -104,9 +111,9 @@ def reconcile(
     proofs = write_proofs(committed, landed, span, by)
     if save is not None and server is not None:
         event = finding_event(save.strip(), found, HistorySpan(since_us, by.now_us))
-        _save(server, key, [*proof_events(save.strip(), proofs), event])
+        _send_findings(server, key, [*proof_events(save.strip(), proofs), event])
     looked = {"executions": len(entries), "tables": len(committed), "runs": len(landed.runs)}
-    _print(
+    _print_findings(
         {"looked": looked, "counts": Counter(each.kind for each in found), "proven": Counter(p.proves for p in proofs)},
         found,
         as_json,
@@ -114,32 +121,32 @@ def reconcile(
     sys.exit(1 if any(each.kind in failing for each in found) else 0)
 
 
-def _failing(fail_on: list[str] | None) -> tuple[str, ...]:
+def _failing_kinds(fail_on: list[str] | None) -> tuple[str, ...]:
     wrong = {*(fail_on or ())} - {*_KINDS, "none"}
     if wrong:
         raise WrongSetting(f"--fail-on {sorted(wrong)[0]!r} is not a kind. Use {', '.join(_KINDS)}, or none.")
     return tuple(fail_on) if fail_on else _FAILING
 
 
-def _token(settings: Settings) -> Callable[[str], str | None]:
+def _token_lookup(settings: Settings) -> Callable[[str], str | None]:
     """Return a lookup of tokens by variable. If FABRIC_TOKEN is not set, use the token of the signed-in identity."""
     from headwater.operations.fabric.client import fabric_access
 
     return lambda name: os.environ.get(name) or (fabric_access(settings) if name == "FABRIC_TOKEN" else None)
 
 
-def _us(text: str) -> int:
+def _microseconds(text: str) -> int:
     return int(seconds(text) * 1e6)
 
 
 @contextmanager
-def _asking(server: str | None, key: str | None, data: Any) -> Iterator[Ask]:
+def _open_asker(server: str | None, key: str | None, data: Any) -> Iterator[Ask]:
     questions = {each.path: each for each in routes.ROUTES}
     with open_answer_source(server, key, data) as source:
         yield lambda question, asked: source.ask(questions[question], asked)
 
 
-def _save(server: str, key: str | None, events: Sequence[bytes]) -> None:
+def _send_findings(server: str, key: str | None, events: Sequence[bytes]) -> None:
     from headwater.operations.local.ingest import send_bodies
 
     outcome = send_bodies(events, server, key, progress=False)
@@ -149,7 +156,7 @@ def _save(server: str, key: str | None, events: Sequence[bytes]) -> None:
         )
 
 
-def _print(summary: dict[str, Any], found: list[Finding], as_json: bool) -> None:
+def _print_findings(summary: dict[str, Any], found: list[Finding], as_json: bool) -> None:
     answer = {**summary, "items": msgspec.to_builtins(found), "totalCount": len(found), "truncated": False}
     looked = ", ".join(f"{count} {what}" for what, count in summary["looked"].items())
     show(answer, as_json, lambda: table(f"Without lineage, of {looked}", answer, _SHOWN))

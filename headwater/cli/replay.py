@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.options import EVENTS, Data, Json, example
+from headwater.cli.options import Data, Json, example
 from headwater.cli.printing import pairs, show
 from headwater.common.errors import WrongSetting
 from headwater.operations.runtime.data_folder import existing_folder, folder_lock
@@ -24,7 +24,6 @@ _Patterns = Annotated[list[str] | None, typer.Option(help="Only these: exact, or
 
 
 @app.command(
-    rich_help_panel=EVENTS,
     epilog=example("headwater", "replay", "--to", "http://marquez:5000", "--since", "2026-03-01"),
 )
 def replay(
@@ -69,10 +68,10 @@ def replay(
             outcome = found.preview()
             show(outcome, as_json, lambda: pairs("Would be sent", outcome))
         else:
-            _run(found, as_json=as_json)
+            _run_with_progress(found, as_json=as_json)
 
 
-def _run(replay: "Replay", *, as_json: bool) -> None:
+def _run_with_progress(replay: "Replay", *, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 

@@ -22,8 +22,10 @@ RETRY_FOR_S = 10.0
 MAX_BYTES = 256 << 20
 """Largest decompressed answer. JSON of this size takes about 2 GB as Python objects."""
 
-_TIMEOUT = httpx.Timeout(300.0, connect=10.0)
+TIMEOUT_S = 300.0
 """A question about the past may take minutes before the answer starts. The limit applies to each part of the answer."""
+
+_CONNECT_S = 10.0
 
 _KEY = "Pass the key with --key or HEADWATER_KEY."
 
@@ -33,22 +35,28 @@ def configured_server(server: str | None) -> str | None:
     return server or os.environ.get("HEADWATER_URL") or None
 
 
+def server_or_local(server: str | None) -> str:
+    """Return the URL of --server, else of `HEADWATER_URL`, else of the Headwater on this machine."""
+    return configured_server(server) or LOCAL
+
+
 class ServerClient:
     """A client of the reading API."""
 
     def __init__(
         self, url: str, key: str | None, notify: Callable[[str], None] = lambda _: None, *,
-        retry_for_s: float = RETRY_FOR_S, max_bytes: int = MAX_BYTES,
+        retry_for_s: float = RETRY_FOR_S, max_bytes: int = MAX_BYTES, timeout_s: float = TIMEOUT_S,
     ) -> None:  # fmt: skip
         """Prepare a client without connecting. Raises WrongSetting if `url` is invalid.
 
-        notify: receives a message if the client has to wait. retry_for_s: see RETRY_FOR_S.
+        notify: receives a message if the client has to wait. retry_for_s, max_bytes, timeout_s: see the constants.
         """
         headers = {"user-agent": f"headwater/{version('headwater')}"}
         headers |= {"authorization": f"Bearer {key}"} if key else {}
         self.url, self._notify, self._retry_for_s, self._max_bytes = server_address(url), notify, retry_for_s, max_bytes
+        timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_S))
         try:
-            self._client = httpx.Client(base_url=self.url, headers=headers, timeout=_TIMEOUT, verify=ssl_context())
+            self._client = httpx.Client(base_url=self.url, headers=headers, timeout=timeout, verify=ssl_context())
         except (httpx.InvalidURL, ValueError) as error:  # an invalid proxy variable, or a key with non-ASCII characters
             raise WrongSetting(f"Cannot connect to {url!r}: {error}. Write it like {LOCAL}.") from error
 
@@ -71,7 +79,7 @@ class ServerClient:
             time.sleep(pause_s)
         if answer.status_code == 200:
             return self._decode(answer, body)
-        raise self._error_of(question, answer, body)
+        raise self._refusal_error(question, answer, body)
 
     def close(self) -> None:
         """Close the connection."""
@@ -79,27 +87,36 @@ class ServerClient:
 
     def stream(self, place: str, headers: Mapping[str, str], silent_s: float) -> Any:
         """Return a context manager with the response of an endless stream. silent_s: timeout between two parts."""
-        timeout = httpx.Timeout(silent_s, connect=10.0)
+        timeout = httpx.Timeout(silent_s, connect=_CONNECT_S)
         return self._client.stream("GET", f"{BASE}/{place}", headers=dict(headers), timeout=timeout)
 
-    def version(self) -> str:
-        """Return the version of the server, or `another version` if it does not report one."""
+    def readiness(self) -> Mapping[str, Any]:
+        """Return the answer of `/health/ready`, whatever its status. Raises Retry or WrongSetting like `ask`."""
+        answer, body = self._send("GET", "/health/ready", {})
+        found = self._decode(answer, body)
+        if not isinstance(found, dict) or "components" not in found:
+            raise self._not_headwater_error(answer)
+        return found
+
+    def version(self) -> str | None:
+        """Return the version of the server; None if it does not report one, for example without a valid key."""
         try:
             answer, body = self._send("GET", "/openapi.json", {})
             return str(self._decode(answer, body)["info"]["version"])
         except (HeadwaterError, KeyError, TypeError):
-            return "another version"
+            return None
 
     def unexpected_answer(self, question: Question, error: Exception) -> WrongSetting:
         """Return the error for an answer that lacks an expected member."""
         return WrongSetting(
             f"The answer of {self.url} to {question.name} has another form (missing: {error}): the server is "
-            f"{self.version()}, this command is {version('headwater')}. Install the server's version, or use --json."
+            f"{self._version_text()}, this command is {version('headwater')}. Install the server's version, or use "
+            "--json."
         )
 
     def stream_error(self, question: Question, answer: httpx.Response) -> HeadwaterError:
         """Return the error for a stream that the server refused."""
-        return self._error_of(question, answer, answer.read())
+        return self._refusal_error(question, answer, answer.read())
 
     def connection_error(self, error: httpx.RequestError) -> Retry:
         """Return the error for a request without a complete response."""
@@ -132,26 +149,29 @@ class ServerClient:
             raise self.connection_error(error) from error
         return answer, bytes(body)
 
+    def _version_text(self) -> str:
+        return self.version() or "another version"
+
     def _decode(self, answer: httpx.Response, body: bytes) -> Any:
         try:
             return msgspec.json.decode(body)
         except msgspec.DecodeError:
-            raise self._not_headwater(answer) from None
+            raise self._not_headwater_error(answer) from None
 
-    def _error_of(self, question: Question, answer: httpx.Response, body: bytes) -> HeadwaterError:
+    def _refusal_error(self, question: Question, answer: httpx.Response, body: bytes) -> HeadwaterError:
         try:
             error = msgspec.json.decode(body, type=dict[str, Any])
             text = str(error["error"])
         except (msgspec.DecodeError, KeyError):
-            return self._not_headwater(answer)
+            return self._not_headwater_error(answer)
         if answer.status_code in (401, 403):
             error["fix"] = f"{error.get('fix') or ''} {_KEY}".strip()
             text += f" {error['fix']}"
         elif answer.status_code == 404 and "nearest" not in error:
             own = version("headwater")
             text, fix = (
-                f"{self.url} does not know the question {question.name}: the server is {self.version()}, this command "
-                f"is {own}.",
+                f"{self.url} does not know the question {question.name}: the server is {self._version_text()}, this "
+                f"command is {own}.",
                 "Install the version of the server, or ask a server of this version. If a Python package adds the "
                 "question, install the package where the server runs, and restart it.",
             )
@@ -159,7 +179,7 @@ class ServerClient:
             text += f" {error['fix']}"
         return ServerRefusal(text, error)
 
-    def _not_headwater(self, answer: httpx.Response) -> WrongSetting:
+    def _not_headwater_error(self, answer: httpx.Response) -> WrongSetting:
         if answer.is_redirect:
             there = answer.headers.get("location", "nowhere")[:200]
             return WrongSetting(

@@ -23,7 +23,7 @@ _LOST = ("part", "name", "held", "things", "runs", "why")
 
 
 @app.callback(invoke_without_command=True, help=sink_routes.sinks.description)
-def _list(
+def _print_sinks(
     context: typer.Context, server: Server = None, key: Key = None, data: Data = None, _wide: Wide = False,
     _csv: Csv = False, as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -36,23 +36,23 @@ def _list(
     show(found, as_json, lambda: table("Sinks", found, _SHOWN))
 
 
-def _named(found: Any, as_json: bool, _: Arguments) -> None:
+def _print_names(found: Any, as_json: bool, _: Arguments) -> None:
     steps = " → ".join(step["rule"] for step in found["items"])
     shown = {**{key: value for key, value in found.items() if key != "items"}, "canonical by": steps or "as sent"}
     show(found, as_json, lambda: pairs("Name", shown))
 
 
-def _redriven(found: Any, as_json: bool, _: Arguments) -> None:
+def _print_redriven(found: Any, as_json: bool, _: Arguments) -> None:
     show(found, as_json, lambda: pairs("Sent again", found))
     sys.exit(1 if found["refused"] else 0)
 
 
-def _lost(found: Any, as_json: bool, _: Arguments) -> None:
+def _print_losses(found: Any, as_json: bool, _: Arguments) -> None:
     more = " (truncated)" if found["truncated"] else ""
     show(found, as_json, lambda: table(f"Losses in {found['events']} events{more}", found, _LOST))
 
 
-def _preview(found: Any, as_json: bool, _: Arguments) -> None:
+def _print_preview(found: Any, as_json: bool, _: Arguments) -> None:
     if as_json:
         show(found, True, dict)
         return
@@ -65,7 +65,7 @@ command(app, sink_routes.pause)
 command(app, sink_routes.resume)
 command(app, sink_routes.reset, paired("Reset"), options=("to",))
 command(app, sink_routes.failures, listed("Failures", ("received_at", "event_id", "run_id", "attempts", "reason")))
-command(app, sink_routes.redrive, _redriven, also="Exits with 1 if the target rejects any of them again.")
-command(app, sink_routes.preview, _preview)
-command(app, sink_routes.losses, _lost, arguments=("run",))
-command(app, sink_routes.names, _named)
+command(app, sink_routes.redrive, _print_redriven, also="Exits with 1 if the target rejects any of them again.")
+command(app, sink_routes.preview, _print_preview)
+command(app, sink_routes.losses, _print_losses, arguments=("run",))
+command(app, sink_routes.names, _print_names)

@@ -131,7 +131,7 @@ def refresh(data: Data = None, rebuild: Rebuild = False, every: Every = None, as
             "--rebuild runs one pass, so --every cannot be used with it. Run `headwater spark refresh --rebuild` first."
         )
     settings, _ = load_settings({"data": data})
-    lake, rules = str(existing_folder(settings) / "lake"), partial(_rules, settings)
+    lake, rules = str(existing_folder(settings) / "lake"), partial(_read_rules, settings)
 
     began, now = time.monotonic(), rules()  # report invalid rules before Spark starts
     if every is None and not rebuild and is_refreshed(lake, now.rules_hash):
@@ -154,7 +154,7 @@ def _print_pass(events: int, took_s: float, lake: str, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _rules(settings: Any) -> UserRules:
+def _read_rules(settings: Any) -> UserRules:
     from headwater.operations.runtime.index import open_rules
 
     files = open_rules(settings)

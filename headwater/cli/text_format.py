@@ -15,7 +15,7 @@ def as_text(value: Any, *, whole: bool = False) -> str:
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
     if isinstance(value, Mapping):
-        return _thing(value, whole=whole)
+        return _object_text(value, whole=whole)
     if isinstance(value, list | tuple):
         return "; ".join(as_text(each, whole=whole) for each in value)
     return str(value)
@@ -39,7 +39,7 @@ def dataset_text(thing: Member, *, whole: bool = False) -> str:
     return escape(name + (f"#{column}" if column else ""))
 
 
-def step(thing: Member, *, whole: bool = False) -> str:
+def step_text(thing: Member, *, whole: bool = False) -> str:
     """Return a column with the step that leads to it."""
     via = thing["via"]
     name, job = dataset_text(thing, whole=whole), escape(via["job"]["name"])
@@ -69,9 +69,11 @@ def escape(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
-def _thing(value: Member, *, whole: bool) -> str:
+def _object_text(value: Member, *, whole: bool) -> str:
     if names_dataset(value):
-        return step(value, whole=whole) if isinstance(value.get("via"), Mapping) else dataset_text(value, whole=whole)
+        return (
+            step_text(value, whole=whole) if isinstance(value.get("via"), Mapping) else dataset_text(value, whole=whole)
+        )
     if _is_transformation(value):
         return transformation_text(value)
     if _is_named(value):

@@ -14,11 +14,10 @@ import typer
 
 from headwater.api import routes
 from headwater.cli.errors import warn
-from headwater.cli.options import OPERATIONS, Json, Key, Server, example
-from headwater.cli.server_client import ServerClient, configured_server
+from headwater.cli.options import Json, Key, RunningServer, example
+from headwater.cli.server_client import ServerClient, server_or_local
 from headwater.cli.text_format import as_text, dataset_text, escape
 from headwater.common.errors import HeadwaterError
-from headwater.common.server_address import LOCAL
 from headwater.questions import definitions
 
 app = typer.Typer()
@@ -42,20 +41,22 @@ class StreamEvent(NamedTuple):
     data: Any
 
 
-@app.command(rich_help_panel=OPERATIONS, epilog=example("headwater", "watch", "--failed", "--json"))
+@app.command(epilog=example("headwater", "watch", "--failed", "--json"))
 def watch(
-    job: _Patterns = None, dataset: _Patterns = None, failed: _Failed = False, server: Server = None, key: Key = None,
-    as_json: Json = False,
+    job: _Patterns = None, dataset: _Patterns = None, failed: _Failed = False, server: RunningServer = None,
+    key: Key = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Print live events until Ctrl-C: run states, lineage that appears or ends, rejected events.
 
     Without --server, it listens to HEADWATER_URL, else to the Headwater on this machine. If the connection breaks, it
     reconnects and prints the missed events. With --dataset, it shows only runs that read or wrote the dataset.
     """
-    with closing(ServerClient(configured_server(server) or LOCAL, key, warn)) as answers, suppress(KeyboardInterrupt):
+    with closing(ServerClient(server_or_local(server), key, warn)) as answers, suppress(KeyboardInterrupt):
         for event in follow(answers):
             if _is_wanted(event, answers, job or (), dataset or (), failed):
-                sys.stdout.write((json.dumps(event._asdict(), ensure_ascii=False) if as_json else _line(event)) + "\n")
+                sys.stdout.write(
+                    (json.dumps(event._asdict(), ensure_ascii=False) if as_json else _event_line(event)) + "\n"
+                )
                 sys.stdout.flush()
 
 
@@ -107,22 +108,22 @@ def _is_wanted(
         return False
     if failed and event.event != "rejected" and data.get("state") not in _FAILED:
         return False
-    if jobs and not _fits(jobs, data.get("job"), "name"):
+    if jobs and not _matches(jobs, data.get("job"), "name"):
         return False
-    return not datasets or any(_fits(datasets, each, "dataset") for each in _datasets(event, answers))
+    return not datasets or any(_matches(datasets, each, "dataset") for each in _datasets_of(event, answers))
 
 
 _RESET = "The server no longer has the missed events of the stream. Run `headwater events` to list them."
 
 
-def _fits(patterns: Iterable[str], thing: Any, member: str) -> bool:
+def _matches(patterns: Iterable[str], thing: Any, member: str) -> bool:
     if not isinstance(thing, Mapping):
         return False
     names = thing[member], f"{thing['namespace']}/{thing[member]}"
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def _datasets(event: StreamEvent, answers: ServerClient) -> list[Any]:
+def _datasets_of(event: StreamEvent, answers: ServerClient) -> list[Any]:
     if event.event != "run":
         return [event.data.get("from"), event.data.get("to")]
     try:
@@ -132,7 +133,7 @@ def _datasets(event: StreamEvent, answers: ServerClient) -> list[Any]:
     return [*found["reads"], *found["writes"]]
 
 
-def _line(event: StreamEvent) -> str:
+def _event_line(event: StreamEvent) -> str:
     data, now = event.data, datetime.now(UTC).strftime("%H:%M:%SZ")
     return escape(f"{now} {event.event} {_LINES.get(event.event, as_text)(data)}")
 

@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 
 from headwater.common.errors import WrongSetting
 
+CLOCK_SLACK_S = 5.0
+"""Difference between the clocks of two machines that is usual without synchronization faults."""
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _MAX_S = 100 * 365 * 86400.0
 """A longer duration is a typing mistake, and would overflow dates."""

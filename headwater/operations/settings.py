@@ -33,6 +33,8 @@ def _is_kept_long_enough(days: int) -> int:
     return days
 
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
 Station = Literal["receiver", "parser", "api", "sinks"]
 Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks", "ingest"]
 
@@ -67,6 +69,15 @@ class GeneralSettings(BaseModel):
         gt=0,
         le=3600,
         description="Minimum seconds between two commits to the lake. After a pause, events are committed immediately.",
+    )
+    read_only: bool = Field(
+        False, description="Refuse every request that would send events or change something. Only for `headwater up`."
+    )
+    log_level: LogLevel = Field(
+        "info", description="Least level of log lines: `debug`, `info`, `warning` or `error`. Only for `headwater up`."
+    )
+    log_format: LogFormat = Field(
+        "text", description="Format of log lines: `text`, or `json` with one object a line. Only for `headwater up`."
     )
     keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
     keys_file: Path | None = Field(

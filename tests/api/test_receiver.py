@@ -187,7 +187,7 @@ def test_our_own_page_may_do_everything_if_it_says_that_it_sends_json(gateway: G
 )  # fmt: skip
 def test_a_host_header_that_only_begins_like_an_allowed_name_is_refused(host: str) -> None:
     door = RequestGuard(["localhost", "::1"], is_open=lambda: True)
-    refusal = door.refusal("GET", {"host": host})
+    refusal = door.refusal("GET", "/", {"host": host})
     assert refusal is not None
     assert refusal.reason == "host"
 
@@ -203,7 +203,7 @@ def test_a_host_header_that_only_begins_like_an_allowed_name_is_refused(host: st
 )  # fmt: skip
 def test_names_and_pages_that_settings_allow_are_let_in(host: str, origin: str, is_let_in: bool) -> None:
     door = RequestGuard(["localhost", "::1", "Lineage.example", "http://localhost:3000"], is_open=lambda: True)
-    assert (door.refusal("POST", {"host": host, "origin": origin}) is None) == is_let_in
+    assert (door.refusal("POST", "/", {"host": host, "origin": origin}) is None) == is_let_in
 
 
 def test_keys_open_exactly_what_their_roles_say(locked: Gateway) -> None:

@@ -18,7 +18,7 @@ from tests.support.commands import commanded
 from tests.support.data.parsing import World
 from tests.support.data.samples import body, run_event
 from tests.support.paths import EVENTS, ROOT
-from tests.support.running import Running, headwater
+from tests.support.running import Running
 from tests.support.waiting import rest
 
 pytestmark = pytest.mark.slow  # a running Headwater, and commands
@@ -48,7 +48,7 @@ def fails_in_one_line(outcome: subprocess.CompletedProcess[str], *words: str, st
 def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with up(data) as url:
-        sent = commanded("send", EVENTS / "spec-full-event.ndjson", "--to", url, "--json", cwd=tmp_path)
+        sent = commanded("send", EVENTS / "spec-full-event.ndjson", "--server", url, "--json", cwd=tmp_path)
         assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 5)
         with httpx.Client(base_url=url) as client:
             while client.get("/api/headwater/v1/audit").json()["pending"]:
@@ -88,7 +88,7 @@ def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(here
 
 
 def test_a_second_up_on_one_folder_is_told_so(here: Running, tmp_path: Path) -> None:
-    outcome = headwater("up", "--data", here.folder, "--port", "0", cwd=tmp_path)
+    outcome = commanded("up", "--data", here.folder, "--port", "0", cwd=tmp_path)
     fails_in_one_line(outcome, "Another `headwater` uses", "--data")
     outcome = commanded("log", "new-epoch", "--data", here.folder, cwd=tmp_path)
     fails_in_one_line(outcome, "Another `headwater` uses")
@@ -97,20 +97,20 @@ def test_a_second_up_on_one_folder_is_told_so(here: Running, tmp_path: Path) -> 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        outcome = headwater("up", "--data", tmp_path / "data", "--port", port, cwd=tmp_path)
+        outcome = commanded("up", "--data", tmp_path / "data", "--port", port, cwd=tmp_path)
         fails_in_one_line(outcome, f"127.0.0.1:{port}", "--port")
 
 
 @pytest.mark.parametrize("place", ["/proc/headwater", "file/below"])
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
-    outcome = headwater("up", "--data", tmp_path / place, "--port", "0", cwd=tmp_path)
+    outcome = commanded("up", "--data", tmp_path / place, "--port", "0", cwd=tmp_path)
     fails_in_one_line(outcome, "Cannot use the data folder", "--data")
 
 
 def test_a_folder_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "format").write_text("99\n")
-    outcome = headwater("up", "--data", tmp_path, "--port", "0", cwd=tmp_path)
+    outcome = commanded("up", "--data", tmp_path, "--port", "0", cwd=tmp_path)
     fails_in_one_line(outcome, "format 99", "newer Headwater")
 
 
@@ -119,14 +119,15 @@ def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None
     fails_in_one_line(
         commanded("check", cwd=tmp_path, environment={"HEADWATER_PORT": "x"}), "HEADWATER_PORT", "integer"
     )
-    misspelt = headwater("up", "--port", "0", cwd=tmp_path, environment={"HEADWATER_PROT": "1"})
+    misspelt = commanded("up", "--port", "0", cwd=tmp_path, environment={"HEADWATER_PROT": "1"})
     fails_in_one_line(misspelt, "HEADWATER_PROT;", "HEADWATER_PORT.", "remove it")
-    fails_in_one_line(headwater("up", "--host", "0.0.0.0", cwd=tmp_path), "Other machines can reach host", "[[keys]]")
+    fails_in_one_line(commanded("up", "--host", "0.0.0.0", cwd=tmp_path), "Other machines can reach host", "[[keys]]")
     fails_in_one_line(commanded("validate", "missing.json", cwd=tmp_path), "missing.json")
-    nobody = commanded("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)
-    fails_in_one_line(nobody, "No response from http://127.0.0.1:9", "--to")
+    closed = "http://127.0.0.1:9"
+    nobody = commanded("send", EVENTS / "spec-full-event.ndjson", "--server", closed, "--json", cwd=tmp_path)
+    fails_in_one_line(nobody, "No response from http://127.0.0.1:9", "--server")
     for wrong in ("localhost:5000", "http://", "http://[::1", "http://127.0.0.1:99999", "http://127.0.0.1:0"):
-        none = commanded("send", EVENTS / "spec-full-event.ndjson", "--to", wrong, cwd=tmp_path)
+        none = commanded("send", EVENTS / "spec-full-event.ndjson", "--server", wrong, cwd=tmp_path)
         fails_in_one_line(none, "is not ", "Write it like http://127.0.0.1:5000")
 
 
@@ -171,7 +172,7 @@ def test_keys_guard_every_route_but_health(tmp_path: Path) -> None:
         assert client.post("/api/v1/lineage", content=event, headers=read).status_code == 403
         assert client.post("/api/v1/lineage", content=event, headers=write).status_code == 200
         sent = commanded(
-            "send", EVENTS / "spec-full-event.ndjson", "--to", url, "--key", "wrong", "--json", cwd=tmp_path
+            "send", EVENTS / "spec-full-event.ndjson", "--server", url, "--key", "wrong", "--json", cwd=tmp_path
         )
         fails_in_one_line(sent, "key is missing or wrong", "HEADWATER_KEY")
 
@@ -190,7 +191,8 @@ def test_what_was_rejected_can_be_sent_again_and_lands_once(tmp_path: Path) -> N
         assert "kills_parser" in listed.stdout
         assert "unstorable" in listed.stdout
         for _ in range(2):
-            sent = commanded("rejected", "--retry", "--to", url, "--data", tmp_path / "data", "--json", cwd=tmp_path)
+            both = ("--server", url, "--data", tmp_path / "data")
+            sent = commanded("rejected", "--retry", *both, "--json", cwd=tmp_path)
             assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 1)
         with httpx.Client(base_url=url) as client:
             while client.get("/api/headwater/v1/audit").json()["pending"]:

@@ -106,7 +106,6 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
         (("diff", "--from", at(150), "--to", at(75)), 1, ("0 added, 2 removed",), {"removed", "items"}),
         (("changes", "--from", at(75), "--to", at(150)), 0, ("1 dataset, 1 job: 2 of 2", "gold/phones"), {"from"}),
         (("changes", "--from", "last_green:to_gold"), 0, (f"Since {at(20)}", "gold/phones"), {"from", "items"}),
-        (("connect", "--url", "https://h.example"), 0, ("# Airflow", "url=https://h.example"), {"items", "event"}),
         (("run", uuid(2)), 0, ("to_silver", "COMPLETE", "bronze/customers"), {"run", "reads", "writes"}),
         (("facets", "job", "sql"), 0, ("to_gold",), {"items", "totalCount", "truncated"}),
         (("names", *ALIAS, "--at", at(500)), 0, ("binding", "silver/customers"), {"canonical", "items", "problems"}),

@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from typer.main import get_command
 
 from headwater.cli.app import app
-from headwater.cli.contract import _write
-from headwater.cli.lineage import _by_table
+from headwater.cli.contract import write_file
+from headwater.cli.lineage import count_by_table
 from headwater.cli.printing import CSV, WIDE, any_answer, fold, show, table
 from headwater.common.errors import WrongSetting
 from tests.support.commands import commanded
@@ -119,7 +119,9 @@ def test_every_command_that_prints_a_table_offers_csv_and_wide() -> None:
     options = {name: {each for one in found.params for each in one.opts} for name, found in commands(get_command(app))}
     printing = {name for name, found in options.items() if "--json" in found}
     assert {"check", "log show", "backup", "spark refresh", "fabric check", "sinks", "contract check"} < printing
-    assert {name for name in printing if not {"--csv", "--wide"} <= options[name]} == {"watch"}, "it prints lines"
+    assert {name for name in printing if not {"--csv", "--wide"} <= options[name]} == {"watch", "connect"}, (
+        "they print lines"
+    )
 
 
 def test_a_command_without_a_question_prints_csv_in_a_narrow_pipe(tmp_path: Path) -> None:
@@ -136,13 +138,13 @@ def test_a_diff_begins_with_the_tables_that_lost_most() -> None:
     def item(change: str, dataset: str) -> dict[str, object]:
         return {"change": change, "to": {"namespace": "n", "dataset": dataset, "column": "x"}}
 
-    found = _by_table([item("added", "a"), item("removed", "b"), item("added", "b"), item("added", "a")])
+    found = count_by_table([item("added", "a"), item("removed", "b"), item("added", "b"), item("added", "a")])
     assert [(each["dataset"], each["added"], each["removed"]) for each in found] == [("b", 1, 1), ("a", 2, 0)]
 
 
 def test_a_contract_is_not_written_into_a_folder_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(WrongSetting, match=r"the folder .*/none does not exist\. Create it"):
-        _write(tmp_path / "none" / "contract.yml", "x")
+        write_file(tmp_path / "none" / "contract.yml", "x")
     assert not (tmp_path / "none").exists()
 
 

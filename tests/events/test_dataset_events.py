@@ -96,8 +96,8 @@ def test_a_writer_that_says_its_columns_come_from_nowhere_is_no_stop() -> None:
 def test_command_and_agents_name_the_writer_that_reports_no_input(capsys: pytest.CaptureFixture[str]) -> None:
     found: Any = msgspec.to_builtins(found_upstream(world(run(1, 1, with_schema(A, "x"), job="load")), A))
     assert [stop["reason"] for stop in found["stops"]] == ["no_input"]
-    assert mcp_answers.reach(found, ()).stops == ["s3://lake/a: written by load, which reports no input"]
-    lineage._show_stops(found, as_json=False)
+    assert mcp_answers.shorten_reach(found, ()).stops == ["s3://lake/a: written by load, which reports no input"]
+    lineage.print_stops(found, as_json=False)
     printed = capsys.readouterr().out
     assert "Written by jobs that report no input" in printed
     assert "load" in printed
@@ -121,8 +121,8 @@ def test_command_and_agents_name_what_may_be_connected(capsys: pytest.CaptureFix
     ):  # fmt: skip
         found: Any = msgspec.to_builtins(found_upstream(world(*APART), name, forward=forward))
         assert found["columns"] == []
-        assert mcp_answers.reach(found, ()).stops == [f"{line} in the same application"]
-        lineage._show_stops(found, as_json=False)
+        assert mcp_answers.shorten_reach(found, ()).stops == [f"{line} in the same application"]
+        lineage.print_stops(found, as_json=False)
         printed = capsys.readouterr().out
         assert all(words in printed for words in (f"report {title}", "may be connected"))
 

@@ -157,7 +157,7 @@ def test_a_running_headwater_is_asked_over_http_with_a_key(tmp_path: Path) -> No
     sent.write_bytes(b"\n".join(run_events("tells", AGO_US, AGO_US + MINUTE_US)))
     key = {"HEADWATER_KEY": "the-key-of-ci-of-these-tests"}
     with Running(tmp_path / "data", environment={"HEADWATER_KEYS": keys}) as running:
-        assert commanded("send", sent, "--to", running.url, environment=key).returncode == 0
+        assert commanded("send", sent, "--server", running.url, environment=key).returncode == 0
         command = ("reconcile", "--server", running.url, "--history", history, "--json", "--grace", "1s")
         found = commanded(*command, environment=key)
         while json.loads(found.stdout)["looked"]["runs"] == 0:  # it says itself up to when events have landed

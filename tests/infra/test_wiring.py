@@ -31,6 +31,9 @@ from tests.infra.templates import (
 
 NOT_IN_AZURE = {
     "data": "functions/ puts it on the instance's own disk",
+    "read_only": "roles of keys decide who may change something",
+    "log_level": "host.json sets the levels",
+    "log_format": "the Functions host writes the log lines",
     "host": "the Functions host listens",
     "port": "the Functions host listens",
     "allowed_hosts": "there are always keys",

@@ -42,7 +42,7 @@ class Folder:
         self.path = tmp_path / "in"
         self.path.mkdir()
         self.data = running.folder
-        self._more = ("--to", running.url, "--state", tmp_path / "state", "--json")
+        self._more = ("--server", running.url, "--state", tmp_path / "state", "--json")
 
     def ingest(self, *options: str, key: str = "all-secret") -> subprocess.CompletedProcess[str]:
         return headwater("ingest", self.path, *self._more, "--key", key, *options)
@@ -205,13 +205,13 @@ def test_mistakes_are_answered_in_one_line_with_the_way_out(
 
     fails(tmp_path / "none", *state, words=("no file or folder", "none"))
     fails("s3a://bucket/x", *state, words=("s3a://", "headwater-spark ingest"))
-    fails(folder.path, *state, "--to", "localhost:5000", words=("http://127.0.0.1:5000",))
-    fails(folder.path, *state, "--to", "http://127.0.0.1:9", words=("No response", "headwater up", "--to"))
+    fails(folder.path, *state, "--server", "localhost:5000", words=("http://127.0.0.1:5000",))
+    fails(folder.path, *state, "--server", "http://127.0.0.1:9", words=("No response", "headwater up", "--server"))
     fails(folder.path, *state, "--since", "soon", words=("'soon'", "2026-03-01 or 2d"))
     fails(folder.path, *state, "--keep", "7 days", words=("'7 days'", "2d"))
     fails(folder.path, *state, "--keep", "7d", "--since", "2d", words=("--since excludes", "further back"))
     fails(folder.path, "--state", file, words=("--state",))
-    fails(folder.path, *state, "--to", running.url, "--key", "wrong", words=("missing or wrong", "HEADWATER_KEY"))
+    fails(folder.path, *state, "--server", running.url, "--key", "wrong", words=("missing or wrong", "HEADWATER_KEY"))
     fails_in_one_line(folder.ingest("--keep", "1s", key="writer-secret"), "write and read", "--keep")
 
 

@@ -56,7 +56,7 @@ def besieged(tmp_path: Path, *, kills: int, files: int, events: int) -> None:
     rng = random.Random(20260301)
     folder, state = tmp_path / "in", tmp_path / "state"
     with Running(tmp_path / "data") as running, httpx.Client(base_url=running.url) as client:
-        command = ("ingest", folder, "--to", running.url, "--state", state, "--json")
+        command = ("ingest", folder, "--server", running.url, "--state", state, "--json")
         with Writers(folder, files, events) as writers:
             for kill in range(kills):
                 if kill % 2:

@@ -158,11 +158,11 @@ def test_command_and_agents_name_the_run_and_what_to_do(capsys: pytest.CaptureFi
     found: Any = msgspec.to_builtins(
         asked(world(DONE, begun(2, 2, with_schema(C, "z"), job="nightly")), A, forward=True)
     )
-    assert mcp_answers.reach(found, ()).stops == [
+    assert mcp_answers.shorten_reach(found, ()).stops == [
         f"s3://lake/a: run {uuid(2)} of nightly is RUNNING and reports no lineage; "
         "wait until it ends, or run the job again"
     ]
-    lineage._show_stops(found, as_json=False)
+    lineage.print_stops(found, as_json=False)
     printed = capsys.readouterr().out
     assert "Runs that did not complete" in printed
     assert "nightly" in printed

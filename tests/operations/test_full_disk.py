@@ -224,7 +224,7 @@ def test_who_takes_files_waits_for_the_disk_of_its_ledger(station: Station, tmp_
     (tmp_path / "events.ndjson").write_bytes(body(event) + b"\n")
     station.disk.fill()
     state = ("--state", station.disk.root / "state", "--follow")
-    ingest = started("ingest", tmp_path, "--to", station.gateway.url, *state)
+    ingest = started("ingest", tmp_path, "--server", station.gateway.url, *state)
     try:
         assert ingest.stderr
         assert "Headwater retries automatically" in ingest.stderr.readline()

@@ -51,10 +51,6 @@ def test_commands_in_the_pages_exist_with_their_options() -> None:
     assert [(page, *problem) for page, words in found if (problem := _unknown(root, words))] == []
 
 
-_OTHER_BRANCHES = {"demo", "doctor", "show"}
-"""Commands that the README names and that other changes add; empty when they are here."""
-
-
 def _commands(page: str) -> Iterator[list[str]]:
     """Yield the words of each line with a command in the blocks of a page."""
     fence = None
@@ -77,7 +73,7 @@ def _unknown(command: Any, words: list[str]) -> list[str] | None:
         elif "of" in names and not words[at].startswith("-"):
             command = command.get_command(typer.Context(command), "of")
         elif at == 1 and not words[at].startswith("-"):
-            return None if words[at] in _OTHER_BRANCHES else words[:2]
+            return words[:2]
         else:
             break
     known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help", "--version"}

@@ -161,7 +161,7 @@ def closure(packages: set[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("missing", "code", "extra"),
     [
-        ("typer", "from headwater.__main__ import main; main()", "server"),
+        ("typer", "sys.argv = ['headwater', 'audit']; from headwater.__main__ import main; main()", "server"),
         ("pyspark", "from headwater.__main__ import spark_main; spark_main()", "spark"),
         ("mcp", "from headwater.cli import main; main(['mcp'])", "agents"),
         ("confluent_kafka", "from headwater.cli import main; main(['log', 'show'])", "kafka"),

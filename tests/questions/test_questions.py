@@ -598,7 +598,7 @@ def test_masked_code_is_not_masked_data(shop: Asker) -> None:
         ("appeared", "email", False, at(0)),
     ]
     of = {"dataset": "lives/masked"}
-    told = mcp_answers.describe(
+    told = mcp_answers.summarize_dataset(
         *(shop.ask(question, **of) for question in ("upstream", "impact", "unused", "timeline"))
     )
     assert f"{at(10)} changed {LAKE}/lives/raw#email -> email is now masked by job mask" in told.changes

@@ -104,7 +104,7 @@ class DatasetSummary(Struct):
     left_out: str | None
 
 
-def plain(found: Answer, _: Container[str]) -> Answer:
+def shorten_lists(found: Answer, _: Container[str]) -> Answer:
     """Shorten each list of an answer to its first items, and count the omitted ones."""
     lists = {key: value for key, value in found.items() if isinstance(value, list)}
     shown = {key: first_that_fit(things) for key, things in lists.items()}
@@ -114,13 +114,13 @@ def plain(found: Answer, _: Container[str]) -> Answer:
     return {**found, **shown, "left_out": join_sentences(*left_out)}
 
 
-def search(found: Answer, given: Container[str]) -> SearchMatches:
+def shorten_search(found: Answer, given: Container[str]) -> SearchMatches:
     """Return one line for each match."""
     lines = []
     for item in found["items"]:
         line = f"{item['kind']} {item['namespace']}/{item['name']}" + (f"#{item['column']}" if item["column"] else "")
         line += f" tagged {item['tag']}" if item["tag"] else ""
-        line += f" means {name(item['means'])}" if item["means"] else ""
+        line += f" means {full_name(item['means'])}" if item["means"] else ""
         lines.append(line)
     shown = first_that_fit(lines)
     more = found["totalCount"] - len(shown)
@@ -128,25 +128,25 @@ def search(found: Answer, given: Container[str]) -> SearchMatches:
     return SearchMatches(shown, omitted_note(more, "thing", "things", hint, at_least=found["truncated"]))
 
 
-def reach(found: Answer, given: Container[str]) -> ReachedColumns:
+def shorten_reach(found: Answer, given: Container[str]) -> ReachedColumns:
     """Return the reached columns by dataset, nearest first, with the number of steps to each."""
     columns = found["columns"]
-    shown = first_that_fit([_hit(each) for each in columns])
+    shown = first_that_fit([_reached_text(each) for each in columns])
     more = columns[len(shown) :]
-    many = f"columns, in datasets such as {first_three(_datasets(more))}"
+    many = f"columns, in datasets such as {first_three(_dataset_names(more))}"
     hint = advice(given, column="Ask with `column`.", depth="Ask with a smaller `depth`.")
     left_out = omitted_note(len(more), "column", many, hint, at_least=found["truncated"])
-    stops = [_stop(stop) for stop in found["stops"]]
+    stops = [_stop_text(stop) for stop in found["stops"]]
     lines: dict[str, list[str]] = {}
     for each, line in zip(columns, shown, strict=False):
-        lines.setdefault(name({**each, "column": None}), []).append(line)
+        lines.setdefault(full_name({**each, "column": None}), []).append(line)
     return ReachedColumns(
-        name(found["column"]), lines, stops[:_MAX_STOPS],
+        full_name(found["column"]), lines, stops[:_MAX_STOPS],
         join_sentences(left_out, omitted_note(len(stops) - _MAX_STOPS, "stop", "stops", "")),
     )  # fmt: skip
 
 
-def _hit(each: Answer) -> str:
+def _reached_text(each: Answer) -> str:
     via = each["via"]
     start = dataset_text(via, whole=via["namespace"] != each["namespace"])
     marks = "".join(
@@ -158,30 +158,30 @@ def _hit(each: Answer) -> str:
         ]
     )
     steps = "1 step" if each["distance"] == 1 else f"{each['distance']} steps"
-    return f"{each['column'] or 'the table'}: {steps}, from {start} {_by(via)}{marks}"
+    return f"{each['column'] or 'the table'}: {steps}, from {start} {_job_and_step(via)}{marks}"
 
 
-def _by(via: Answer) -> str:
-    return f"by job {_job(via['job'])}, {transformation_text(via['transformation'])}"
+def _job_and_step(via: Answer) -> str:
+    return f"by job {_job_name(via['job'])}, {transformation_text(via['transformation'])}"
 
 
-def path(found: Answer, _: Container[str]) -> PathSteps:
+def shorten_path(found: Answer, _: Container[str]) -> PathSteps:
     """Return the steps of a path. If there is no path, return the stops where it may continue."""
-    steps = [name(found["from"]), *(f"{name(step)} {_by(step['via'])}" for step in found["path"])]
+    steps = [full_name(found["from"]), *(f"{full_name(step)} {_job_and_step(step['via'])}" for step in found["path"])]
     shown = first_that_fit(steps) if found["reaches"] else []
-    stops = [_stop(stop) for stop in found["stops"]]
+    stops = [_stop_text(stop) for stop in found["stops"]]
     more = omitted_note(len(stops) - _MAX_STOPS, "stop", "stops", "")
     cut = omitted_note(len(steps) - len(shown), "step", "steps", "") if found["reaches"] else None
     return PathSteps(found["reaches"], shown, stops[:_MAX_STOPS], join_sentences(cut, more))
 
 
-def surface(found: Answer, given: Container[str]) -> ExposedColumns:
+def shorten_surface(found: Answer, given: Container[str]) -> ExposedColumns:
     """Return columns by exposure, worst first. Columns that carry the tag themselves are marked."""
     shown = first_that_fit([_exposure_line(item) for item in found["items"]])
     lines: dict[str, list[str]] = {}
     for item, line in zip(found["items"], shown, strict=False):
         lines.setdefault(item["exposure"], []).append(line)
-    tagged = [name(source) for source in found["sources"][:MAX_ITEMS]]
+    tagged = [full_name(source) for source in found["sources"][:MAX_ITEMS]]
     hint = advice(
         given, dataset="Start from one `dataset`.", column="Start from one `column`.",
         exposure="Ask for one `exposure`.",
@@ -197,10 +197,10 @@ def _exposure_line(item: Answer) -> str:
     by = item["via"] and item["via"].get("job")
     known = transformation_text(item["how"]) if isinstance(item["how"], Mapping) else item["how"]
     line = (
-        name(item)
+        full_name(item)
         + (" (tagged)" if item["tagged"] else "")
         + _earlier_mark(item)
-        + (f" by job {_job(by)}" if by else "")
+        + (f" by job {_job_name(by)}" if by else "")
         + (f", {known}" if known else "")
     )
     former = item.get("former")
@@ -208,11 +208,11 @@ def _exposure_line(item: Answer) -> str:
     return line + (f", in the clear until {item['exposed_until']}" if item["exposed_until"] else "")
 
 
-def unused(found: Answer, given: Container[str], verdict: str) -> ColumnVerdicts:
+def shorten_unused(found: Answer, given: Container[str], verdict: str) -> ColumnVerdicts:
     """Return the columns with one verdict, each with its reason."""
     fitting = [item for item in found["items"] if item["verdict"] == verdict]
     shown = first_that_fit(
-        [f"{name(item)}: {item['reason']}{_recreated_mark(item)}{_last_used(item)}" for item in fitting]
+        [f"{full_name(item)}: {item['reason']}{_recreated_mark(item)}{_last_used(item)}" for item in fitting]
     )
     more = found["verdicts"][verdict] - len(shown)
     return ColumnVerdicts(
@@ -242,10 +242,10 @@ def _last_used(item: Answer) -> str:
     return mark + (f", last used {item['last_used']}" if shows and item["last_used"] else "")
 
 
-def diff(found: Answer, _: Container[str]) -> EdgeChanges:
+def shorten_diff(found: Answer, _: Container[str]) -> EdgeChanges:
     """Return one line for each changed edge."""
     lines = first_that_fit([
-        f"{item['change']} {name(item['from'])} -> {name(item['to'])} by job {_job(item['job'])}, "
+        f"{item['change']} {full_name(item['from'])} -> {full_name(item['to'])} by job {_job_name(item['job'])}, "
         + transformation_text({**item, "masking": item["masked"]})
         for item in found["items"]
     ])  # fmt: skip
@@ -254,12 +254,12 @@ def diff(found: Answer, _: Container[str]) -> EdgeChanges:
     return EdgeChanges(counts, lines, omitted_note(more, "edge", "edges", "Ask for a shorter time."))
 
 
-def changes(found: Answer, _: Container[str]) -> OtherChanges:
+def shorten_changes(found: Answer, _: Container[str]) -> OtherChanges:
     """Return one line for each change other than lineage."""
     lines = first_that_fit([
         f"{item['time']} {item['change']} {item['thing']} {item['namespace']}/{item['name']}"
         + (f"#{item['column']}" if item["column"] else "")
-        + f": {_brief(item['before'])} -> {_brief(item['after'])}"
+        + f": {_limit_text(item['before'])} -> {_limit_text(item['after'])}"
         + (f" by run {item['run']}" if item["run"] else "")
         for item in found["items"]
     ])  # fmt: skip
@@ -267,30 +267,30 @@ def changes(found: Answer, _: Container[str]) -> OtherChanges:
     return OtherChanges(found["from"], found["to"], found["counts"], lines, more)
 
 
-def _brief(text: str | None) -> str:
+def _limit_text(text: str | None) -> str:
     return "nothing" if text is None else text if len(text) <= _MAX_BRIEF else f"{text[:_MAX_BRIEF]}…"
 
 
-def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer) -> DatasetSummary:
+def summarize_dataset(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer) -> DatasetSummary:
     """Combine four answers about a dataset into one summary."""
     items = columns["items"]
     shown = first_that_fit([
         f"{item['column']}: {item['verdict']}{_recreated_mark(item)}"
-        + (f", read by {first_three(map(_job, item['read_by']))}" if item["read_by"] else "")
+        + (f", read by {first_three(map(_job_name, item['read_by']))}" if item["read_by"] else "")
         for item in items
     ])  # fmt: skip
     changes = []
     for each in timeline["items"]:
-        edge = f" {name(each['from'])} -> {each['to']['column'] or 'the table'}" if each["from"] else ""
+        edge = f" {full_name(each['from'])} -> {each['to']['column'] or 'the table'}" if each["from"] else ""
         masked = (" is now masked" if each["masked"] else " is no longer masked") if each["change"] == "changed" else ""
-        changes.append(f"{each['time']} {each['change']}{edge}{masked} by job {_job(each['job'])}")
+        changes.append(f"{each['time']} {each['change']}{edge}{masked} by job {_job_name(each['job'])}")
     return DatasetSummary(
-        name(timeline["dataset"]),
+        full_name(timeline["dataset"]),
         shown,
-        _datasets(upstream["columns"]),
-        _jobs(upstream["columns"]),
-        _datasets(impact["columns"]),
-        sorted({_job(job) for each in columns["readers"] for job in each["jobs"]})[:MAX_ITEMS],
+        _dataset_names(upstream["columns"]),
+        _job_names(upstream["columns"]),
+        _dataset_names(impact["columns"]),
+        sorted({_job_name(job) for each in columns["readers"] for job in each["jobs"]})[:MAX_ITEMS],
         changes,
         join_sentences(
             omitted_note(columns["totalCount"] - len(shown), "column", "columns", "The tool unused lists them."),
@@ -301,12 +301,12 @@ def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer
     )  # fmt: skip
 
 
-def name(thing: Answer) -> str:
+def full_name(thing: Answer) -> str:
     """Return a dataset or column as one text."""
     return dataset_text(thing, whole=True)
 
 
-def _job(job: Answer) -> str:
+def _job_name(job: Answer) -> str:
     return str(job["name"])
 
 
@@ -314,38 +314,37 @@ def _recreated_mark(item: Answer) -> str:
     return " (read before re-creation)" if item["read_before_recreation"] else ""
 
 
-def _datasets(columns: Iterable[Answer]) -> list[str]:
-    return sorted({name({**each, "column": None}) for each in columns})[:MAX_ITEMS]
+def _dataset_names(columns: Iterable[Answer]) -> list[str]:
+    return sorted({full_name({**each, "column": None}) for each in columns})[:MAX_ITEMS]
 
 
-def _jobs(columns: Iterable[Answer]) -> list[str]:
-    return sorted({_job(each["via"]["job"]) for each in columns})[:MAX_ITEMS]
+def _job_names(columns: Iterable[Answer]) -> list[str]:
+    return sorted({_job_name(each["via"]["job"]) for each in columns})[:MAX_ITEMS]
 
 
-def _stop(stop: Any) -> str:
+def _stop_text(stop: Any) -> str:
     if stop["reason"] == "no_columns":
-        return f"{name(stop)} -> {first_three(map(name, stop['onward']))}"
+        return f"{full_name(stop)} -> {first_three(map(full_name, stop['onward']))}"
     if stop["reason"] == "not_completed":
         runs = first_three(f"{run['run']} of {run['job']['name']} is {run['state']}" for run in stop["runs"])
-        return f"{name(stop)}: run {runs} and reports no lineage; wait until it ends, or run the job again"
+        return f"{full_name(stop)}: run {runs} and reports no lineage; wait until it ends, or run the job again"
     if stop["reason"] == "events_removed":
-        return (
-            f"{name(stop)}: events before {stop['events_removed_before']} were removed, more lineage may have existed"
-        )
+        before = stop["events_removed_before"]
+        return f"{full_name(stop)}: events before {before} were removed, more lineage may have existed"
     jobs = first_three(job["name"] for job in stop["jobs"])
     silent = "written by {}, which reports no input" if stop["reason"] == "no_input" else "read by {}, without output"
-    return f"{name(stop)}: {silent.format(jobs)}{_possible_links(stop['may_be_connected'])}"
+    return f"{full_name(stop)}: {silent.format(jobs)}{_possible_links_text(stop['may_be_connected'])}"
 
 
-def _possible_links(links: list[Answer]) -> str:
-    ends = [f"{name({**link, 'column': None})} ({_job(link['job'])})" for link in links]
+def _possible_links_text(links: list[Answer]) -> str:
+    ends = [f"{full_name({**link, 'column': None})} ({_job_name(link['job'])})" for link in links]
     return f"; may be connected with {first_three(ends)} in the same application" if ends else ""
 
 
 def first_that_fit(things: Sequence[Any]) -> list[Any]:
     """Return the first items that fit into an answer. An item that does not fit is skipped; later ones may fit."""
     found, size = [], 0
-    for thing in map(_cut, things[:MAX_ITEMS]):
+    for thing in map(_limit_value, things[:MAX_ITEMS]):
         own = len(encode(thing))
         if size + own <= _MAX_BYTES:
             found.append(thing)
@@ -353,13 +352,13 @@ def first_that_fit(things: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _cut(value: Any) -> Any:
+def _limit_value(value: Any) -> Any:
     """Shorten long texts and state how many characters are missing."""
     if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
         return f"{value[:_MAX_TEXT_CHARS]} … and {len(value) - _MAX_TEXT_CHARS} more characters"
     if isinstance(value, Mapping):
-        return {name: _cut(each) for name, each in value.items()}
-    return [_cut(each) for each in value] if isinstance(value, list) else value
+        return {name: _limit_value(each) for name, each in value.items()}
+    return [_limit_value(each) for each in value] if isinstance(value, list) else value
 
 
 def first_three(names: Iterable[str]) -> str:

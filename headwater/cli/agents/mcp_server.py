@@ -52,15 +52,15 @@ class ToolSpec(NamedTuple):
 
 
 _TOOL_SPECS = {
-    definitions.search: ToolSpec(("q", "kinds", "limit"), answers.search, answers.SearchMatches),
-    definitions.impact: ToolSpec(_WALK_PARAMETERS, answers.reach, answers.ReachedColumns),
-    definitions.upstream: ToolSpec(_WALK_PARAMETERS, answers.reach, answers.ReachedColumns),
-    definitions.path: ToolSpec(_PATH_PARAMETERS, answers.path, answers.PathSteps),
+    definitions.search: ToolSpec(("q", "kinds", "limit"), answers.shorten_search, answers.SearchMatches),
+    definitions.impact: ToolSpec(_WALK_PARAMETERS, answers.shorten_reach, answers.ReachedColumns),
+    definitions.upstream: ToolSpec(_WALK_PARAMETERS, answers.shorten_reach, answers.ReachedColumns),
+    definitions.path: ToolSpec(_PATH_PARAMETERS, answers.shorten_path, answers.PathSteps),
     definitions.surface: ToolSpec(
-        ("tag", "dataset", "column", "exposure", "since"), answers.surface, answers.ExposedColumns
+        ("tag", "dataset", "column", "exposure", "since"), answers.shorten_surface, answers.ExposedColumns
     ),
-    definitions.diff: ToolSpec(("from_", "to"), answers.diff, answers.EdgeChanges),
-    definitions.changes: ToolSpec(("from_", "to"), answers.changes, answers.OtherChanges),
+    definitions.diff: ToolSpec(("from_", "to"), answers.shorten_diff, answers.EdgeChanges),
+    definitions.changes: ToolSpec(("from_", "to"), answers.shorten_changes, answers.OtherChanges),
 }
 """All other questions become tools with all their parameters."""
 
@@ -89,8 +89,8 @@ class AgentTools:
     def tools(self) -> list[Tool]:
         """Return one tool for each question, also of installed packages, and `describe`, which combines several."""
         own = (
-            _make_tool(self.unused, _schema(answers.ColumnVerdicts)),
-            _make_tool(self.describe, _schema(answers.DatasetSummary)),
+            _make_tool(self.unused, _answer_schema(answers.ColumnVerdicts)),
+            _make_tool(self.describe, _answer_schema(answers.DatasetSummary)),
         )
         named = {made.name for made in own}
         installed = installed_routes()
@@ -108,7 +108,9 @@ class AgentTools:
             set_by_agent = {name for name, value in given.items() if value not in (None, taken[name].default)}
             path = {key: given.pop(key) for key, each in taken.items() if each.place == "path"}
             found = self._ask(question, {taken[name].name: value for name, value in given.items()}, **path)
-            return _answer(self._shorten(question, offer.shorten if offer else answers.plain, found, set_by_agent))
+            return _tool_result(
+                self._shorten(question, offer.shorten if offer else answers.shorten_lists, found, set_by_agent)
+            )
 
         ask.__name__, ask.__doc__ = str(question.called), question.description
         ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -122,7 +124,7 @@ class AgentTools:
             return_annotation=CallToolResult,
         )  # fmt: skip
         shape = offer.shape if offer else question.answer
-        return _make_tool(ask, _schema(shape, whole=offer is not None) if shape else None)
+        return _make_tool(ask, _answer_schema(shape, whole=offer is not None) if shape else None)
 
     def unused(
         self,
@@ -132,9 +134,12 @@ class AgentTools:
     ) -> CallToolResult:
         """List columns that can be dropped according to reported lineage. Do not drop `unknown` columns."""
         found = self._ask(definitions.unused, {"dataset": dataset, "strict": strict, "limit": answers.MAX_COLUMNS})
-        return _answer(
+        return _tool_result(
             self._shorten(
-                definitions.unused, partial(answers.unused, verdict=verdict), found, {"dataset"} if dataset else ()
+                definitions.unused,
+                partial(answers.shorten_unused, verdict=verdict),
+                found,
+                {"dataset"} if dataset else (),
             )
         )
 
@@ -147,9 +152,12 @@ class AgentTools:
         columns = self._ask(definitions.unused, {**asked, "limit": answers.MAX_COLUMNS})
         timeline = self._ask(definitions.timeline, {**asked, "limit": answers.RECENT_CHANGES})
         summary = self._shorten(
-            definitions.timeline, lambda found, _: answers.describe(upstream, impact, columns, found), timeline, ()
+            definitions.timeline,
+            lambda found, _: answers.summarize_dataset(upstream, impact, columns, found),
+            timeline,
+            (),
         )
-        return _answer(summary)
+        return _tool_result(summary)
 
     def _ask(self, question: Question, given: Mapping[str, Any], **path: str) -> Any:
         sent = {name: value for name, value in given.items() if value is not None and value is not False}
@@ -168,7 +176,7 @@ class AgentTools:
             raise ToolError(str(self._server.unexpected_answer(question, error))) from error
 
 
-def server(asked: ServerClient) -> MCPServer[Any]:
+def mcp_server(asked: ServerClient) -> MCPServer[Any]:
     """Return an MCP server with the tools."""
     tools = AgentTools(asked).tools()
     return MCPServer(
@@ -179,7 +187,7 @@ def server(asked: ServerClient) -> MCPServer[Any]:
 def serve(url: str, key: str | None) -> None:
     """Serve on standard input and output until the client closes them."""
     with closing(ServerClient(url, key)) as client:
-        server(client).run("stdio")
+        mcp_server(client).run("stdio")
 
 
 def _make_tool(function: Callable[..., CallToolResult], schema: dict[str, Any] | None) -> Tool:
@@ -188,7 +196,7 @@ def _make_tool(function: Callable[..., CallToolResult], schema: dict[str, Any] |
     return made
 
 
-def _schema(shape: type[msgspec.Struct], *, whole: bool = True) -> dict[str, Any]:
+def _answer_schema(shape: type[msgspec.Struct], *, whole: bool = True) -> dict[str, Any]:
     """Return the JSON schema of an answer without closed sets of values.
 
     A server of a later release may send members and values that this release does not know.
@@ -217,7 +225,7 @@ def _without_closed_sets(schema: Any) -> Any:
     }
 
 
-def _answer(found: Any) -> CallToolResult:
+def _tool_result(found: Any) -> CallToolResult:
     content = msgspec.to_builtins(found)
     text = TextContent(type="text", text=msgspec.json.encode(content).decode())
     return CallToolResult(content=[text], structured_content=content)

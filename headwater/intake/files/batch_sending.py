@@ -105,7 +105,7 @@ def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
         try:
             return connection.ask(method, path, body, {**own, **headers})
         except Retry as error:
-            raise Retry(f"{error}. Start `headwater up`, or give its address with --to.") from error
+            raise Retry(f"{error}. Start `headwater up`, or give its URL with --server.") from error
 
     with closing(PersistentConnection(address, timeout_s=30.0, context=ssl_context())) as connection:
         yield ask

@@ -23,6 +23,7 @@ from headwater.common.atomic_files import atomic_write
 from headwater.common.errors import HeadwaterError, Retry
 from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.events.position import Source
+from headwater.operations.local.log_lines import configure_logging
 from headwater.operations.runtime.data_folder import folder_lock, prepare_folder
 from headwater.operations.settings import Settings, settings_from_json
 
@@ -49,8 +50,8 @@ def child_process(role: str, *, exclusive: bool = True, required: bool = True) -
     stops all of Headwater.
     """
     gc.freeze()  # exclude the loaded modules from garbage collection
-    logging.basicConfig(level=logging.INFO, format=f"{role}: %(message)s", stream=sys.stderr)
     settings, status = read_settings(), 0
+    configure_logging(settings, role)
     try:
         with ExitStack() as stack, transient_faults_as_retry(f"continue with {settings.data}"):
 

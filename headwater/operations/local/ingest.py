@@ -16,12 +16,13 @@ from rich.progress import Progress
 from headwater.common.errors import Retry, WrongSetting
 from headwater.events.event_files import read_event_texts
 from headwater.intake.event_log import Record, RecordKind
+from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.files.batch_sending import BATCH, BATCH_BYTES, BatchSender, open_receiver
 from headwater.intake.files.file_taking import Deletion, FileTaker
 from headwater.intake.files.sources.file_source import FileSource
 from headwater.operations.runtime.data_folder import existing_folder, folder_lock
 from headwater.operations.runtime.event_log import log_readers, open_log
-from headwater.operations.runtime.storage import OWNER, open_bronze, open_claims
+from headwater.operations.runtime.storage import OWNER, claim_limit, open_bronze, open_claims
 from headwater.operations.settings import Settings
 
 SEND_PATIENCE_S = 10.0
@@ -127,8 +128,8 @@ def _check_reach(options: IngestOptions) -> None:
         raise WrongSetting("--since excludes files that --keep should delete. Set --since further back than --keep.")
 
 
-def ingest_offline(settings: Settings, bodies: Sequence[bytes]) -> None:
-    """Append our own events to the log, and parse everything in the log.
+def ingest_offline(settings: Settings, bodies: Iterable[bytes]) -> None:
+    """Append events to the log, and parse everything in the log.
 
     Raises WrongSetting if Headwater is running on the folder, or if its log is a service.
     """
@@ -147,12 +148,15 @@ def ingest_offline(settings: Settings, bodies: Sequence[bytes]) -> None:
         raise WrongSetting(f"Headwater is running on {folder}. Replace --data by --server with its address.") from error
 
 
-def _append(settings: Settings, bodies: Sequence[bytes]) -> None:
-    log = open_log(settings, existing_folder(settings), open_claims(settings))
+def _append(settings: Settings, bodies: Iterable[bytes]) -> None:
+    claims = open_claims(settings)
+    log = open_log(settings, existing_folder(settings), claims)
+    writer = ClaimCheck(log, claims, claim_limit(settings))
 
     async def append() -> None:
         try:
-            await log.append([Record(RecordKind.EVENT, body) for body in bodies], timeout_s=_TIMEOUT_S)
+            for batch in _batches(bodies):
+                await writer.append([Record(RecordKind.EVENT, body) for body in batch], timeout_s=_TIMEOUT_S)
         finally:
             await log.aclose()
 

@@ -1,4 +1,4 @@
-"""Refuse requests with two Host headers and, while there are no keys, requests of foreign web pages.
+"""Refuse requests with two Host headers, changes with `read_only`, and, without keys, requests of foreign web pages.
 
 Any page in a browser on this machine can send requests to loopback, even under its own host name (DNS rebinding). The
 browser sends the page's origin in `Origin` and `Sec-Fetch-Site`.
@@ -23,22 +23,31 @@ _FOREIGN_PAGE = Refusal(
     "The request comes from a page of another origin.",
     "Use the page at this address, add its origin, such as http://localhost:3000, to `allowed_hosts`, or set keys.",
 )
+_READ_ONLY = Refusal(
+    403,
+    "read_only",
+    "This server is read-only.",
+    "Send the request to a Headwater without the setting `read_only`. `headwater show` is always read-only.",
+)
 _READING = ("GET", "HEAD")
+_SESSIONS = "/auth/"
 _OUR_SITES = ("", "same-origin", "none")
 
 
 class RequestGuard:
     """Checks the headers of each request before anything handles it."""
 
-    def __init__(self, allowed_hosts: Iterable[str], *, is_open: Callable[[], bool]):
+    def __init__(self, allowed_hosts: Iterable[str], *, is_open: Callable[[], bool], read_only: bool = False):
         """allowed_hosts: host names, and origins such as `http://localhost:3000` whose pages may send requests.
 
-        is_open: returns whether requests need no key.
+        is_open: returns whether requests need no key. read_only: allow only GET, HEAD and OPTIONS,
+        and to sign in and out.
         """
+        self._is_read_only = read_only
         self._allowed = {each.lower() for each in allowed_hosts}
         self._is_open = is_open
 
-    def refusal(self, method: str, headers: Mapping[str, str]) -> Refusal | None:
+    def refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
         """Return the refusal of a request, None if it is allowed.
 
         headers: repeated Host headers are joined by commas.
@@ -46,6 +55,8 @@ class RequestGuard:
         host = headers.get("host", "").lower()
         if "," in host:
             return _TWO_HOSTS
+        if self._is_read_only and method not in (*_READING, "OPTIONS") and not path.startswith(_SESSIONS):
+            return _READ_ONLY
         if not self._is_open():
             return None
         if (name := _name(host)) not in self._allowed:

@@ -62,7 +62,9 @@ class Serve:
         self._access = reading.access
         limits = RequestLimits(max_body_bytes=settings.max_body_bytes)
         self.receiver = Receiver(claims, reading.access, limits, marquez_strict=settings.marquez_strict)
-        self._guard = RequestGuard(settings.allowed_hosts, is_open=lambda: reading.access.is_open)
+        self._guard = RequestGuard(
+            settings.allowed_hosts, is_open=lambda: reading.access.is_open, read_only=settings.read_only
+        )
         self.timeout_s = settings.request_timeout_s
         receives = "receiver" in settings.stations
         self._receives = receives
@@ -85,7 +87,8 @@ class Serve:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request; posted events do not come here, their connection passes them to the receiver."""
-        refusal = self._guard.refusal(scope["method"], Headers(scope=scope)) if scope["type"] == "http" else None
+        is_http = scope["type"] == "http"
+        refusal = self._guard.refusal(scope["method"], scope["path"], Headers(scope=scope)) if is_http else None
         if refusal:
             self.refuse(refusal)
             answer = refusal.answer()
@@ -112,7 +115,7 @@ class Serve:
         handler = self._intake.get(path) if method != "GET" or path not in _READ_TOO else None
         if handler is None and method == "POST":
             handler = self._find_inexact(path, headers)
-        return handler if handler and self._guard.refusal(method, headers) is None else None
+        return handler if handler and self._guard.refusal(method, path, headers) is None else None
 
     def _find_inexact(self, path: str, headers: Mapping[str, str]) -> Handler | None:
         """Return the handler for an event posted to a path that differs from the protocol's."""

@@ -25,6 +25,7 @@ from headwater.operations.local.child_process import (
     settings_line,
     write_pid,
 )
+from headwater.operations.local.log_lines import say
 from headwater.operations.runtime.data_folder import MARKER, data_folder, folder_lock, prepare_folder
 from headwater.operations.runtime.sinks import sinks_path
 from headwater.operations.settings import Settings
@@ -103,7 +104,7 @@ class Supervisor:
                 del self._children["sinks"]  # there are no sinks any more
                 continue
             deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
-            say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
+            self._say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
             os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
             self._start(child.name, child.module, child.inherited, deaths)
@@ -132,7 +133,7 @@ class Supervisor:
                 self._start("sinks", "headwater.operations.local.sinks_process", (), 0)
 
     def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
-        process = retry_while_disk_full(lambda: self._process(name, module, inherited), say, self._rest)
+        process = retry_while_disk_full(lambda: self._process(name, module, inherited), self._say, self._rest)
         if process is None:
             return
         child = _Child(name, module, inherited, process, time.monotonic(), deaths)
@@ -156,6 +157,9 @@ class Supervisor:
             return subprocess.Popen(
                 command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True, env=environment
             )
+
+    def _say(self, message: str) -> None:
+        say(self._settings, message)
 
     def _rest(self, seconds: float) -> None:
         if not self._stopping:
@@ -191,7 +195,7 @@ class Supervisor:
 def up(settings: Settings, session: Session | None = None) -> int:
     """Run Headwater in the foreground until SIGINT or SIGTERM, or until the session ends it; returns the exit status.
 
-    While the disk is full, it waits before it listens.
+    While the disk is full, it waits before it listens. session: by default, it prints the URL of the server.
     """
     with ExitStack() as stack:
 
@@ -201,32 +205,26 @@ def up(settings: Settings, session: Session | None = None) -> int:
             return folder
 
         try:
-            listener = stack.enter_context(_bind(settings))  # first, so that a port in use leaves no folder behind
+            listener = stack.enter_context(bind_port(settings))  # first, so that a port in use leaves no folder behind
         except WrongSetting:
             if (data_folder(settings) / MARKER).exists():
                 hold()  # if another `headwater up` uses the folder, its error is more helpful
             raise
-        folder = retry_while_disk_full(hold, lambda why: say(f"headwater: {why}"), time.sleep)
+        folder = retry_while_disk_full(hold, lambda why: say(settings, f"headwater: {why}"), time.sleep)
         _listen(settings, listener)
         supervisor = Supervisor(settings, folder, listener)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stop())
-        threading.Thread(target=_announce, args=(listener, folder, supervisor, session), daemon=True).start()
+        run_session = session or (lambda url: _announce(settings, url, folder))
+        threading.Thread(target=_run_session, args=(listener, supervisor, run_session), daemon=True).start()
         try:
             return supervisor.run()
         finally:
             listener.close()
 
 
-def say(line: str) -> None:
-    """Print one line to standard output; ignores a closed pipe or a full disk."""
-    with suppress(OSError):
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
-
-
-def _bind(settings: Settings) -> socket.socket:
-    """Bind the port without listening; raises WrongSetting if another program uses it."""
+def bind_port(settings: Settings) -> socket.socket:
+    """Bind the port of the settings without listening. Raises WrongSetting if another program uses it."""
     listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
     with close_on_error(listener), _port_of(settings):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -251,8 +249,12 @@ def _port_of(settings: Settings) -> Iterator[None]:
         ) from error
 
 
-def _announce(listener: socket.socket, folder: Path, supervisor: Supervisor, session: Session | None) -> None:
-    """Print the address once the server responds, then run the session."""
+def _announce(settings: Settings, url: str, folder: Path) -> None:
+    say(settings, f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
+
+
+def _run_session(listener: socket.socket, supervisor: Supervisor, session: Session) -> None:
+    """Run the session once the server responds."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
@@ -262,7 +264,6 @@ def _announce(listener: socket.socket, folder: Path, supervisor: Supervisor, ses
         connection.getresponse().read()
     except OSError:
         return  # it could not start and has logged the reason
-    say(f"Headwater listens on http://{shown}:{port} · data in {folder} · stop with Ctrl-C")
-    status = session(f"http://{shown}:{port}") if session else None
+    status = session(f"http://{shown}:{port}")
     if status is not None:
         supervisor.stop(status)

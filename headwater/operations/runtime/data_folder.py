@@ -46,23 +46,29 @@ def prepare_folder(settings: Settings) -> Path:
         marker = folder / MARKER
         if not marker.exists():
             atomic_write(marker, b"%d\n" % FORMAT)
-        found = marker.read_text().strip()
-        _check_writable(folder / "run")
+        marker.read_bytes()
+        check_writable(folder / "run")
     except OSError as error:
         if is_transient(error):
             raise Retry(f"Cannot use the data folder {folder}: {explain(error, 'data')}") from error
         raise WrongSetting(
             f"Cannot use the data folder {folder}: {error.strerror}. Choose another with --data."
         ) from error
+    check_format(folder)
+    with transient_faults_as_retry(f"use the data folder {folder}"):
+        restrict_access(folder)
+    return folder
+
+
+def check_format(folder: Path) -> None:
+    """Raise WrongSetting if this version cannot use an existing data folder, or a restore into it is unfinished."""
+    found = (folder / MARKER).read_text().strip()
     _check_restored(folder, found)
     if not found.isdigit() or int(found) > FORMAT:
         raise WrongSetting(
             f"The data folder {folder} has format {found[:20]}, but this Headwater supports only format {FORMAT}. "
             "Use the newer Headwater that created it, or another folder with --data."
         )
-    with transient_faults_as_retry(f"use the data folder {folder}"):
-        restrict_access(folder)
-    return folder
 
 
 @contextmanager
@@ -76,7 +82,7 @@ def folder_errors(folder: Path) -> Iterator[None]:
         raise WrongSetting(f"Cannot use {folder}: {error.strerror}. Choose another folder.") from error
 
 
-def _check_writable(folder: Path) -> None:
+def check_writable(folder: Path) -> None:
     """Raise OSError if the folder is not writable, because of permissions or a read-only file system."""
     if not os.access(folder, os.W_OK):
         number = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
@@ -151,7 +157,7 @@ def restrict_access(folder: Path) -> None:
     If the folder also contains other things, such as a home folder, only Headwater's parts are restricted.
     Raises OSError, or WrongSetting if this account may not do that or the file system does not store modes.
     """
-    exposed = [path for path in _protected_paths(folder) if path.exists() and _is_open(path)]
+    exposed = exposed_paths(folder)
     for path in exposed:
         _restrict(path, folder)
         for inside in _within(path) if path != folder else ():
@@ -164,6 +170,11 @@ def restrict_access(folder: Path) -> None:
             "docs/how-to/platform-operator/operations.md, Who can read.",
             names,
         )
+
+
+def exposed_paths(folder: Path) -> list[Path]:
+    """Return the parts of a data folder to which other accounts have access."""
+    return [path for path in _protected_paths(folder) if path.exists() and _is_open(path)]
 
 
 def _restrict(path: Path, folder: Path) -> None:

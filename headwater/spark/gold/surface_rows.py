@@ -67,7 +67,7 @@ _NAMESPACE, _DATASET = (list(SURFACES.columns).index(name) for name in ("namespa
 def surface_rows(now: CandidateSnapshot, rules: UserRules, used_tags: Set[str] = frozenset()) -> Iterator[Row]:
     """Yield the surfaces of all tags as rows of `SURFACES`. used_tags: as in `PartSurfaces`."""
     own = {key.casefold() for *_, (key, value) in all_tags(now, rules) if value.casefold() != "false"}
-    for tag in sorted(own | used_tags if now.graph.fed_by_jobs else own):
+    for tag in sorted(own | used_tags if now.graph.with_source_jobs else own):
         yield from _Periods(now, rules, tag, tagged_elsewhere=tag in used_tags).rows()
 
 

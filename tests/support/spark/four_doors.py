@@ -59,7 +59,7 @@ def fill(data: Path, events: list[bytes]) -> None:
 def take_in(data: Path, folder: Path) -> None:
     """Let a lake of its own take a folder of files as its users do."""
     with Running(data) as running:
-        done = headwater("ingest", folder, "--to", running.url, "--state", data / "state", "--json")
+        done = headwater("ingest", folder, "--server", running.url, "--state", data / "state", "--json")
         assert done.returncode == 0, done.stdout + done.stderr
         when_caught_up(running.url, "no key is needed")
 

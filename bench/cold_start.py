@@ -25,7 +25,7 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.snapshots.snapshot import without_masking_file
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.index import open_index_home, open_snapshots, open_view_opener
-from headwater.operations.runtime.storage import lake_place
+from headwater.operations.runtime.storage import lake_root_and_options
 from headwater.operations.settings import Settings, load_settings
 
 GOAL_S = 5.0
@@ -45,7 +45,7 @@ side, stop = ApiResources(settings, folder, lambda: lambda: ()), threading.Event
 keeping = threading.Thread(target=maintain_index, args=(settings, folder, stop))
 keeping.start()
 async def ask():
-    transport = httpx.ASGITransport(side.app())
+    transport = httpx.ASGITransport(side.build_app())
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         while True:
             answer = await client.get("/api/headwater/v1/upstream", params=asked)
@@ -81,7 +81,7 @@ def _making(settings: Settings, folder: Path) -> list[Figure]:
     built = time.process_time() - began
     snapshots, rules = open_snapshots(settings, folder), default_rules()
     assert snapshots
-    path = open_index_home(folder).path_for(rules)
+    path = open_index_home(folder).index_path(rules)
     wall, cpu = time.perf_counter(), time.process_time()
     assert snapshots.make(path, rules.rules_hash)
     spent, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -123,12 +123,12 @@ def _start(data: Path, lake: Settings) -> tuple[float, float]:
 
 
 def _floor(data: Path, lake: Settings) -> float:
-    store = ObjectStore(*lake_place(lake))
+    store = ObjectStore(*lake_root_and_options(lake))
     began = time.perf_counter()
     names = [each.name for each in store.files("index") if each.name.endswith(".lz4")]
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(store.read, names))
-    LiveGraph(open_index_home(data).current().path, without_masking_file).close()
+    LiveGraph(open_index_home(data).published_file().path, without_masking_file).close()
     return time.perf_counter() - began
 
 
@@ -139,7 +139,7 @@ def _on_azurite(rounds: int, place: Path) -> list[Figure]:
         told = storage.lake(account_key=KEY, **PATIENT)
         lake = _settings(data=place / "cloud", **told)
         root = place / "first" / "lake"
-        store = ObjectStore(*lake_place(lake))
+        store = ObjectStore(*lake_root_and_options(lake))
         for path in sorted(each for each in root.rglob("*") if each.is_file()):
             store.create(str(path.relative_to(root)), path.read_bytes())
         return _starts("Azurite", rounds, place, lake)

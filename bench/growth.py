@@ -18,7 +18,7 @@ from bench.wide import EDGES, IN_LAYER, JOBS, NAMESPACE, early_columns, wide_eve
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.snapshots.snapshot import without_masking_file
@@ -27,7 +27,7 @@ from headwater.operations.runtime.index import open_index_home
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
 from headwater.questions.parameters import MAX_DEPTH
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
 
 ASKED = 200
@@ -75,22 +75,22 @@ def _build(folder: Path, _: int) -> dict[str, float]:
     home, rules = open_index_home(folder), default_rules()
     follower = IndexFollower(home, _bronze(folder))
     with _cpu() as spent:
-        while follower.step(rules):
+        while follower.process_batches(rules):
             pass
     follower.close()
-    size = home.current().path.stat().st_size
+    size = home.published_file().path.stat().st_size
     return {"build": spent[0], "writer_mb": _memory_mb("VmHWM"), "file_mb": size / 2**20}
 
 
 def _ask(folder: Path, times: int) -> dict[str, float]:
     before, rules = _memory_mb("VmRSS"), default_rules()
     with _cpu() as spent:
-        live = LiveGraph(open_index_home(folder).current().path, without_masking_file)
+        live = LiveGraph(open_index_home(folder).published_file().path, without_masking_file)
     graph_mb, answers = _memory_mb("VmRSS") - before, []
     for table, column in early_columns(times * IN_LAYER)[:ASKED]:
         with _cpu() as one:
             asked = Subject(NAMESPACE, table, column)
-            found = reach(
+            found = reach_answer(
                 live, rules, asked, live.counted(), forward=True, mode="value", bounds=Bounds(MAX_DEPTH, 1000)
             )
             msgspec.json.encode(found)
@@ -102,8 +102,8 @@ def _ask(folder: Path, times: int) -> dict[str, float]:
 def _parse(folder: Path, times: int) -> dict[str, float]:
     prepare_folder(load_settings({"data": folder}, folder=folder, environment={})[0])
     log = fill_log(folder / "log", wide_events(times * JOBS, times * IN_LAYER))
-    parser = Parser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
-    while parser.step():
+    parser = PartitionParser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
+    while parser.commit_next():
         pass
     log.close()
     return {}

@@ -24,7 +24,7 @@ from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.questions import definitions
-from headwater.questions.health_lists import health_of_dataset, health_of_job, health_of_shown, unhealthy
+from headwater.questions.health_lists import health_of_dataset, health_of_graph, health_of_job, unhealthy_list
 from headwater.questions.subjects import Subject
 
 _WRITES, _DAY, _MINUTE, _START, _LATE = 12, 86_400, 60, 1_780_000_000, 50
@@ -35,15 +35,15 @@ def main(tables: int = 20_000, runs: int = 200_000) -> None:
     """Build the index, then ask."""
     with tempfile.TemporaryDirectory() as folder:
         home, rules = IndexHome(Path(folder)), default_rules()
-        home.publish(home.path_for(rules))
-        indexer = Indexer(home.path_for(rules), rules)
+        home.publish(home.index_path(rules))
+        indexer = Indexer(home.index_path(rules), rules)
         done = 1
         events = _events(tables, runs)
         while some := list(islice(events, 5_000)):
             bodies = {done + at: json.dumps(event) for at, event in enumerate(some)}
             batch = [BronzeEvent(f"{number:032x}", 2 * 10**15 + number, number, None) for number in bodies]
             read = partial(_bodies, bodies)
-            indexer.add(Source("local", "1", "0"), done + len(some), batch, read)
+            indexer.process_events(Source("local", "1", "0"), done + len(some), batch, read)
             done += len(some)
         views = ViewOpener(home, RulesFiles(Path(folder)))
         now_us = (_START + _WRITES * _DAY) * 1_000_000
@@ -51,7 +51,7 @@ def main(tables: int = 20_000, runs: int = 200_000) -> None:
         for _ in range(2):
             bodies = {done + at: json.dumps(event) for at, event in enumerate(_news(done, tables))}
             batch = [BronzeEvent(f"{number:032x}", 2 * 10**15 + number, number, None) for number in bodies]
-            indexer.add(Source("local", "1", "0"), done + len(bodies), batch, partial(_bodies, bodies))
+            indexer.process_events(Source("local", "1", "0"), done + len(bodies), batch, partial(_bodies, bodies))
             done += len(bodies)
             _lists(views, now_us, f"after {len(bodies)} new events")
         indexer.close()
@@ -65,8 +65,8 @@ def _lists(views: ViewOpener, now_us: int, when: str) -> None:
         page = {**asked, "limit": "100"}
         first = _cost(f"{question.path} {when}", partial(question.ask, sources, page))
         _cost("  page 2", partial(question.ask, sources, {**page, "cursor": first.next}))
-    _cost(f"all that is not well {when}", lambda: unhealthy(views, now_us, None, 1_000))
-    _cost("  again", lambda: unhealthy(views, now_us, None, 1_000))
+    _cost(f"all that is not well {when}", lambda: unhealthy_list(views, now_us, None, 1_000))
+    _cost("  again", lambda: unhealthy_list(views, now_us, None, 1_000))
 
 
 def _cost(what: str, ask: Callable[[], Any]) -> Any:
@@ -83,10 +83,10 @@ def _news(done: int, tables: int) -> Iterator[dict[str, Any]]:
 
 
 def _one_by_one(views: ViewOpener, now_us: int, runs: int) -> None:
-    with views.catalog(AsOf()) as (here, live):
+    with views.open_view_and_index(AsOf()) as (here, live):
         shown = tuple(json.dumps(["dataset", "s3://bench", f"t{number:06d}"]) for number in range(100))
         _measure("one dataset", lambda: health_of_dataset(here, live, Subject("s3://bench", "t000123"), now_us, 100))
-        _measure("100 that are drawn", lambda: health_of_shown(here, live, shown, now_us))
+        _measure("100 that are drawn", lambda: health_of_graph(here, live, shown, now_us))
         _measure(f"a job of {runs:,} runs", lambda: health_of_job(here, live, ("b", "often"), now_us, 100))
         _measure("its table", lambda: health_of_dataset(here, live, Subject("s3://bench", "often"), now_us, 100))
 

@@ -25,9 +25,9 @@ from bench.generate import generate
 from bench.running import headwater
 from headwater.common.http_connection import HttpAnswer
 from headwater.intake.files.batch_sending import BatchSender
-from headwater.intake.files.file_taking import FileTaker
+from headwater.intake.files.file_taking import FileIngester
 from headwater.intake.files.sources.local_files import LocalFiles
-from headwater.intake.files.taken_ledger import TakenLedger
+from headwater.intake.files.taken_ledger import IngestLedger
 
 EVENTS, FILES = 100_000, 2_000
 QUICK_EVENTS, QUICK_FILES = 10_000, 200
@@ -107,12 +107,12 @@ def _write_one_each(folder: Path, files: int) -> None:
 
 def _looks_s(folder: Path, taken: Path) -> list[float]:
     """Return the CPU time (s) of looks behind the first, in this process."""
-    ledger = TakenLedger(taken)
+    ledger = IngestLedger(taken)
     sender = BatchSender(lambda *_: HttpAnswer(500, {}, b""), patience_s=0)  # nothing is sent
-    taker, found = FileTaker(ledger, sender, bytes, lambda _: None), []
+    taker, found = FileIngester(ledger, sender, bytes, lambda _: None), []
     for _ in range(6):
         began = time.process_time()
-        taker.take([LocalFiles(folder)])
+        taker.ingest([LocalFiles(folder)])
         found.append(time.process_time() - began)
     ledger.close()
     return found[1:]

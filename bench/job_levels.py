@@ -91,7 +91,7 @@ def _marquez(views: ViewOpener, granularity: JobLevel) -> Iterator[Figure]:
         {"nodeId": f"dataset:{LAKE}:table_{STATEMENTS // 2}", "depth": "2000"} | {"granularity": granularity}
     )
     began = time.process_time()
-    with views.catalog(AsOf()) as (view, live):
+    with views.open_view_and_index(AsOf()) as (view, live):
         answer = get_lineage(RequestContext({}, asked, view, Catalog(live)))
     spent, jobs = (time.process_time() - began) * 1000, sum(node["type"] == "JOB" for node in answer["graph"])
     yield Figure(f"  Marquez's lineage of all of it: jobs, beside {len(answer['graph']) - jobs:,} datasets", jobs, "")
@@ -102,11 +102,11 @@ def _marquez(views: ViewOpener, granularity: JobLevel) -> Iterator[Figure]:
 def _indexed(folder: Path, events: list[dict[str, Any]]) -> ViewOpener:
     folder.mkdir()
     home, rules = IndexHome(folder), default_rules()
-    home.publish(home.path_for(rules))
-    indexer = Indexer(home.path_for(rules), rules)
+    home.publish(home.index_path(rules))
+    indexer = Indexer(home.index_path(rules), rules)
     bodies = {number: json.dumps(event) for number, event in enumerate(events, 1)}
     batch = [BronzeEvent(f"{number:032x}", 2 * 10**15 + number, number, None) for number in bodies]
-    indexer.add(Source("local", "1", "0"), len(events), batch, partial(_of, bodies))
+    indexer.process_events(Source("local", "1", "0"), len(events), batch, partial(_of, bodies))
     indexer.close()
     return ViewOpener(home, RulesFiles(folder))
 

@@ -22,7 +22,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.follower import AT_ONCE, IndexFollower
 from headwater.index.writing.indexer import Indexer
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules, default_rules
@@ -56,8 +56,8 @@ def _bronze(folder: Path) -> Bronze:
 def parse(folder: Path, bodies: Iterator[bytes]) -> None:
     """Bring events to bronze as a log and a parser do."""
     log = fill_log(folder / "log", bodies)
-    parser = Parser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
-    while parser.step():
+    parser = PartitionParser(log, _bronze(folder), FolderClaims(folder / "claims"), OWNER)
+    while parser.commit_next():
         pass
     log.close()
 
@@ -83,11 +83,11 @@ def _build(folder: Path, rules: NameRules) -> tuple[float, float, float]:
     home = open_index_home(folder)
     follower = IndexFollower(home, _bronze(folder))
     began, cpu = time.perf_counter(), time.process_time()
-    while follower.step(rules):
+    while follower.process_batches(rules):
         pass
     built, cpu = time.perf_counter(), time.process_time() - cpu
     follower.close()
-    LiveGraph(home.current().path, without_masking_file).close()
+    LiveGraph(home.published_file().path, without_masking_file).close()
     return built - began, time.perf_counter() - built, cpu
 
 
@@ -105,7 +105,7 @@ def _new_events(folder: Path, rounds: int) -> list[Figure]:
     """Apply 10,000 new events of jobs that recur, half of 2 KB and half of 15 KB, to the index that is there."""
     parse(folder, recurring_events(KNOWN_EVENTS + rounds * NEW_EVENTS))
     rules = default_rules()
-    indexer = Indexer(open_index_home(folder).path_for(rules), rules)
+    indexer = Indexer(open_index_home(folder).index_path(rules), rules)
     source, last = next(iter(sources_ahead(_bronze(folder), indexer.progress()).items()))
     first = last - rounds * NEW_EVENTS
     _apply(folder, indexer, source, first - KNOWN_EVENTS, first)
@@ -135,7 +135,7 @@ def _apply(folder: Path, indexer: Indexer, source: Source, after: int, last: int
         start = time.process_time()
         events = stored_events(bronze, source, at, until)
         read = time.process_time()
-        indexer.add(source, until, events, partial(stored_bodies, bronze, source))
+        indexer.process_events(source, until, events, partial(stored_bodies, bronze, source))
         reading += read - start
         adding += time.process_time() - read
     return time.perf_counter() - began, reading, adding

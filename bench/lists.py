@@ -59,7 +59,7 @@ def run(jobs: int = JOBS, runs: int = RUNS, folder: Path | None = None) -> list[
         if not any((there / "log").glob("*.sqlite")):
             parse(there, events(jobs, runs))
         open_views = open_view_opener(settings, there)
-        with open_views.look(AsOf()) as here:
+        with open_views.open_view(AsOf()) as here:
             here.snapshot.tags()
         found = [figure for question, asked in ASKED for figure in _asked(open_views, question, asked)]
         open_views.close()
@@ -69,7 +69,7 @@ def run(jobs: int = JOBS, runs: int = RUNS, folder: Path | None = None) -> list[
 def _asked(open_views: ViewOpener, question: Question, asked: dict[str, str]) -> Iterator[Figure]:
     sources = SimpleNamespace(open_views=open_views)
     spent: list[float] = []
-    open_views.now(lambda live, _: live.forget())
+    open_views.query_current_index(lambda live, _: live.clear_caches())
     for _ in range(3):
         began = time.process_time()
         answer = question.ask(sources, {**asked, "limit": "100"})

@@ -12,9 +12,9 @@ from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import Server, headwater, load, memory_mb, write_events
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.maintenance import compact
+from headwater.lake.maintenance import compact_tables
 from headwater.lake.open_table import REOPEN_AFTER
 
 EVENTS = 1_000_000
@@ -72,16 +72,16 @@ def _appends() -> list[Figure]:
         folder = Path(name)
         log = fill_log(folder / "log", generate(2 * COMMITS, 2))
         bronze = Bronze(str(folder / "bronze"))
-        parser = Parser(log, bronze, FolderClaims(folder / "claims"), "bench")
+        parser = PartitionParser(log, bronze, FolderClaims(folder / "claims"), "bench")
         spent, compacting = [], []
         for number in range(COMMITS):
             records = log.read(2 * number, limit=2, max_bytes=MB)
             began = time.process_time()
-            parser.take(records)
+            parser.commit_delivery(records)
             spent.append((time.process_time() - began) * 1000)
             if (number + 1) % REOPEN_AFTER == 0:
                 began = time.process_time()
-                compact(bronze)
+                compact_tables(bronze)
                 compacting.append((time.process_time() - began) * 1000)
         log.close()
     early, late = middle(spent[:FIRST]), middle(spent[-FIRST:])

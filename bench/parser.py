@@ -19,14 +19,14 @@ from bench.generate import generate
 from headwater.common.errors import InvalidEvent
 from headwater.events.event import Event
 from headwater.events.event_reader import EventReader
-from headwater.events.redaction import suspicious
+from headwater.events.redaction import may_need_redaction
 from headwater.intake.event_log import LoggedRecord, Record, RecordKind
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.sqlite_log import SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.parser.bronze_batch import ParserContext, build_batch
 from headwater.intake.parser.dedupe_window import DedupeWindow
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 
 BATCH = 1000
@@ -53,8 +53,8 @@ def _measure(name: str, rounds: int, *, goal: float, new_lineage: bool) -> list[
         count = (rounds * BATCHES + 1) * BATCH  # the first batch is not measured: it learns what recurs
         log = fill_log(Path(folder) / "log", generate(count, KILOBYTES, jobs=JOBS, new_lineage=new_lineage))
         bronze = Bronze(f"{folder}/bronze")
-        parser = Parser(log, bronze, FolderClaims(Path(folder) / "claims"), "bench")
-        parser.take(log.read(0, limit=BATCH, max_bytes=1 << 30))
+        parser = PartitionParser(log, bronze, FolderClaims(Path(folder) / "claims"), "bench")
+        parser.commit_delivery(log.read(0, limit=BATCH, max_bytes=1 << 30))
         pairs = []
         for number in range(rounds):
             first = BATCH + number * BATCHES * BATCH
@@ -82,11 +82,11 @@ def fill_log(folder: Path, bodies: Iterator[bytes]) -> SqliteLogReader:
     return SqliteLogReader(folder)
 
 
-def _parse(parser: Parser, log: SqliteLogReader, after: int) -> float:
+def _parse(parser: PartitionParser, log: SqliteLogReader, after: int) -> float:
     """Parse 4 batches; returns CPU per event (us), log read included."""
     began = time.process_time()
     for first in range(after, after + BATCHES * BATCH, BATCH):
-        parser.take(log.read(first, limit=BATCH, max_bytes=1 << 30))
+        parser.commit_delivery(log.read(first, limit=BATCH, max_bytes=1 << 30))
     return (time.process_time() - began) * 1e6 / (BATCHES * BATCH)
 
 
@@ -124,7 +124,7 @@ class _Stages:
             self._log.read(records[0].sequence - 1, limit=len(records), max_bytes=1 << 30)
         bodies = [record.body for record in records]
         with self._stage("scan for secrets"):
-            suspicious(bodies)
+            may_need_redaction(bodies)
         with self._stage("decode and digest, scan included"):
             events = self._reader.read(bodies)
         before = ParserContext(records[0].sequence - 1, self._window, self._hashes, ())

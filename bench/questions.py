@@ -19,7 +19,7 @@ from bench.figures import Figure, percentile, show
 from bench.parser import fill_log
 from headwater.cli.answer_source import DataFolder
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze
 from headwater.operations.settings import load_settings
@@ -101,8 +101,8 @@ def _build(folder: Path, events: Path) -> None:
     with events.open("rb") as file:
         log = fill_log(folder / "log", (line.rstrip(b"\n") for line in file))
     bronze = open_bronze(load_settings({"data": folder})[0])
-    parser = Parser(log, bronze, FolderClaims(folder / "claims"), OWNER)
-    while parser.step():
+    parser = PartitionParser(log, bronze, FolderClaims(folder / "claims"), OWNER)
+    while parser.commit_next():
         pass
     log.close()
     DataFolder(folder).open_views.close()

@@ -24,7 +24,7 @@ from typing import Any
 import botocore
 
 from bench.generate import generate
-from headwater.events.redaction import redact, suspicious
+from headwater.events.redaction import may_need_redaction, redact_value
 from headwater.events.redaction_rules import RULES, redact_text
 from tests.fixtures.secrets.corpus import load_formats
 from tests.fixtures.secrets.worst_cases import LARGEST_RATIO, growth, repeated, worst_cases
@@ -63,14 +63,15 @@ def figures() -> None:
     found = sum(not format_.survives for format_ in formats)
     print(f"  recall: {found} of {len(formats)} formats, {found / len(formats):.1%}")
     for name, lines in (("harmless facets", HARMLESS.read_bytes().splitlines()), ("sample events", samples)):
-        changed = [value for value in map(json.loads, lines) if redact(value) is not value]
+        changed = [value for value in map(json.loads, lines) if redact_value(value) is not value]
         print(
-            f"  false alarms, {name}: {len(changed)} of {len(lines)} changed, {sum(suspicious(lines))} looked through"
+            f"  false alarms, {name}: {len(changed)} of {len(lines)} changed, "
+            f"{sum(may_need_redaction(lines))} looked through"
         )
-    scan = min(cpu(lambda: suspicious(samples)) for _ in range(15))
+    scan = min(cpu(lambda: may_need_redaction(samples)) for _ in range(15))
     print(f"  search: {scan / sum(map(len, samples)) * 1e9:.2f} ns/B, {scan / len(samples) * 1e6:.1f} us an event")
     values = [with_secret(json.loads(line)) for line in samples]
-    walk = min(cpu(lambda: [redact(value) for value in values]) for _ in range(5))
+    walk = min(cpu(lambda: [redact_value(value) for value in values]) for _ in range(5))
     print(f"  walk of an event with a secret: {walk / len(values) * 1e6:.0f} us")
 
 
@@ -92,10 +93,10 @@ def recall() -> None:
 def alarms() -> None:
     """Print which of the sample events, of 5,000 generated ones and of columns are changed, each with its place."""
     for name, lines in (("sample events", _samples()), ("generated events", [*generate(3000, 8), *generate(2000, 2)])):
-        changed = [value for value in map(json.loads, lines) if redact(value) is not value]
-        print(f"{name}: {len(changed)} of {len(lines)} changed, {sum(suspicious(lines))} looked through")
+        changed = [value for value in map(json.loads, lines) if redact_value(value) is not value]
+        print(f"{name}: {len(changed)} of {len(lines)} changed, {sum(may_need_redaction(lines))} looked through")
     columns = sorted({*_columns()})
-    changed_columns = [column for column in columns if redact(_told(*column)) != _told(*column)]
+    changed_columns = [column for column in columns if redact_value(_told(*column)) != _told(*column)]
     words = {description for _, description in columns}
     print(f"columns: {len({name for name, _ in columns})} names, {len(words)} descriptions")
     print(f"columns whose event is changed: {len(changed_columns)} of {len(columns)}")
@@ -130,9 +131,9 @@ def cost() -> None:
     for file in sorted(SAMPLES.glob("*.ndjson")):
         lines = [line for line in file.read_bytes().splitlines() if line.strip()]
         size = sum(map(len, lines))
-        scan = median(cpu(lambda lines=lines: suspicious(lines)) for _ in range(9))  # type: ignore[misc]
+        scan = median(cpu(lambda lines=lines: may_need_redaction(lines)) for _ in range(9))  # type: ignore[misc]
         values = [with_secret(json.loads(line)) for line in lines]
-        walk = median(cpu(lambda values=values: [redact(v) for v in values]) for _ in range(9))  # type: ignore[misc]
+        walk = median(cpu(lambda values=values: [redact_value(v) for v in values]) for _ in range(9))  # type: ignore[misc]
         print(f"{file.name}: scan {scan / size * 1e9:.2f} ns/B, walk with a secret {walk / len(lines) * 1e6:.0f} us")
 
 

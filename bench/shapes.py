@@ -16,7 +16,7 @@ from bench.running import headwater
 from headwater.index.writing.follower import AT_ONCE
 from headwater.index.writing.indexer import Indexer
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_follower import sources_ahead, stored_bodies, stored_events
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.runtime.data_folder import prepare_folder
@@ -74,8 +74,10 @@ def _parse(folder: Path, events: Iterator[bytes]) -> int:
     """Bring events to bronze; returns how many."""
     bodies = list(events)
     log = fill_log(folder / "log", iter(bodies))
-    parser = Parser(log, open_bronze(load_settings({"data": folder})[0]), FolderClaims(folder / "claims"), OWNER)
-    while parser.step():
+    parser = PartitionParser(
+        log, open_bronze(load_settings({"data": folder})[0]), FolderClaims(folder / "claims"), OWNER
+    )
+    while parser.commit_next():
         pass
     log.close()
     return len(bodies)
@@ -91,10 +93,10 @@ def _build(folder: Path) -> Built:
         for after in range(0, head, AT_ONCE):
             until = min(after + AT_ONCE, head)
             bodies = partial(stored_bodies, bronze, source)
-            indexer.add(source, until, stored_events(bronze, source, after, until), bodies)
+            indexer.process_events(source, until, stored_events(bronze, source, after, until), bodies)
     wall, cpu = time.perf_counter() - began, time.process_time() - cpu
     size = sum(file.stat().st_size for file in (folder / "bench").iterdir())
-    lookups, hits = indexer.shape_lookups()
+    lookups, hits = indexer.shape_cache_counts()
     indexer.close()
     return Built(wall, cpu, size, hits / lookups)
 

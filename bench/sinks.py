@@ -23,13 +23,13 @@ from bench.generate import generate
 from bench.parser import fill_log
 from bench.running import memory_mb
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
 from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.interface.shape import Target
-from headwater.sinks.interface.sinks_file import read_sinks
+from headwater.sinks.interface.sinks_file import parse_sinks
 from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.merging.payloads import build_payloads
 from headwater.sinks.running.feed import SinkFeed
@@ -95,7 +95,7 @@ def _replay(data: Path, url: str) -> Iterator[Figure]:
 def _catalog(kind: str, url: str) -> Target:
     options = {"type": kind, "url": url, "key": {"env": "KEY"}}
     text = msgspec.json.encode({"version": 1, "sinks": {"out": options}}).decode()
-    return open_sink(read_sinks(text, "bench").sinks["out"], Secrets(lambda _: "", {"KEY": "k"}).reveal)
+    return open_sink(parse_sinks(text, "bench").sinks["out"], Secrets(lambda _: "", {"KEY": "k"}).reveal)
 
 
 def _rate(times: list[tuple[float, float]]) -> tuple[float, str]:
@@ -114,8 +114,8 @@ def _timed(work: Callable[[], None]) -> tuple[float, float]:
 
 def _fill(folder: Path, bronze: str, events: int = EVENTS) -> None:
     log = fill_log(folder / "log", generate(events, KILOBYTES))
-    parser = Parser(log, Bronze(bronze), FolderClaims(folder / "claims"), "bench")
-    while parser.step():
+    parser = PartitionParser(log, Bronze(bronze), FolderClaims(folder / "claims"), "bench")
+    while parser.commit_next():
         pass
 
 
@@ -133,7 +133,7 @@ def _drain(ledger: str, folder: str, text: str) -> None:
     """Run the sink until it has taken all."""
     stop = threading.Event()
     runner = SinkRunner(
-        read_sinks(text, "bench").sinks["out"], secrets=Secrets(lambda _: ""), bronze=Bronze(f"{folder}/bronze"),
+        parse_sinks(text, "bench").sinks["out"], secrets=Secrets(lambda _: ""), bronze=Bronze(f"{folder}/bronze"),
         ledger=SinkLedger(ledger), stop=stop, poll_s=0.01,
     )  # fmt: skip
     thread = threading.Thread(target=runner.run)

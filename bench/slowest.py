@@ -87,7 +87,7 @@ class Stations:
         parser = self._world.parser()
         spent = {
             "receiver": _cpu(lambda: read_envelope(body)),
-            "parser": _cpu(parser.step),
+            "parser": _cpu(parser.commit_next),
             "index": _cpu(self._follow),
             "rules": _cpu(lambda: self._derive(body)),
             "sinks": _cpu(lambda: self._convert(body)),
@@ -107,10 +107,10 @@ class Stations:
         with closing(open_sink(sink(type="datahub", url="http://127.0.0.1:1"), no_token)) as target:  # type: ignore[arg-type]
             target.convert(events)
         builder = EntityBuilder(QualifiedNames((), self._rules))
-        builder.of_run([builder.facts(each) for each in events])
+        builder.run_entities([builder.read_facts(each) for each in events])
 
     def _follow(self) -> None:
-        while self._follower.step(self._rules):
+        while self._follower.process_batches(self._rules):
             pass
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ def spark_passes(events: Iterable[Heavy]) -> list[Figure]:
             nonlocal number
             number += 2
             world.append(event.body(number))
-            world.parser().step()
+            world.parser().commit_next()
             with measured(spark, world.folder / "lake") as found:
                 refresh(spark, str(world.folder / "lake"), UserRules())
             return found.cpu_s

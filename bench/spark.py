@@ -16,7 +16,7 @@ from bench.generate import generate
 from bench.parser import BATCH, KILOBYTES, fill_log
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.refresh import refresh
@@ -62,8 +62,10 @@ class _Lake:
     def grow(self, events: int) -> tuple[float, float, int]:
         """Store more events; returns wall and CPU time (s) and bytes read to bring silver and gold up to them."""
         log = fill_log(self._folder / "log", islice(self._bodies, events))
-        parser = Parser(log, Bronze(f"{self._folder}/lake/bronze"), FolderClaims(self._folder / "claims"), "bench")
-        while parser.step(BATCH):
+        parser = PartitionParser(
+            log, Bronze(f"{self._folder}/lake/bronze"), FolderClaims(self._folder / "claims"), "bench"
+        )
+        while parser.commit_next(BATCH):
             pass
         log.close()
         began, cpu_s, read = time.monotonic(), _cpu_s(), bytes_read(self._spark)

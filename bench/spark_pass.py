@@ -20,7 +20,7 @@ from bench.figures import Figure, middle, show
 from bench.parser import BATCH, fill_log
 from bench.spark import timed_bodies
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.refresh import refresh
@@ -114,8 +114,8 @@ class Lake:
 
     def _take(self, bodies: Iterator[bytes]) -> None:
         log = fill_log(self._folder / "log", bodies)
-        parser = Parser(log, Bronze(str(self.uri / "bronze")), FolderClaims(self._folder / "claims"), "bench")
-        while parser.step(BATCH):
+        parser = PartitionParser(log, Bronze(str(self.uri / "bronze")), FolderClaims(self._folder / "claims"), "bench")
+        while parser.commit_next(BATCH):
             pass
         log.close()
 

@@ -29,7 +29,7 @@ from bench.figures import Figure, show
 from bench.generate import generate
 from bench.parser import BATCH, fill_log
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.gold_pass import is_refreshed
 from headwater.lineage.rules.user_rules import UserRules
@@ -133,8 +133,8 @@ class World:
 
     def _store(self, bodies: Iterator[bytes]) -> None:
         log = fill_log(self._folder / "log", bodies)
-        parser = Parser(log, Bronze(str(self.lake / "bronze")), FolderClaims(self._folder / "claims"), "bench")
-        while parser.step(BATCH):
+        parser = PartitionParser(log, Bronze(str(self.lake / "bronze")), FolderClaims(self._folder / "claims"), "bench")
+        while parser.commit_next(BATCH):
             pass
         log.close()
 

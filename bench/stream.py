@@ -18,7 +18,7 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.kafka_clients import KafkaAddress
 from headwater.intake.event_log.kafka_log import KafkaLog
 from headwater.intake.event_log.kafka_reader import KafkaReaders
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from headwater.spark.log_ingest.topic_stream import TopicStream
 from headwater.spark.log_ingest.topic_stream import run as run_stream
@@ -69,8 +69,8 @@ async def _fill(address: KafkaAddress, bodies: Iterator[bytes]) -> None:
 def _parse(address: KafkaAddress, folder: Path) -> None:
     bronze = Bronze(f"{folder}/parser/bronze")
     for reader in KafkaReaders(address)():
-        parser = Parser(reader, bronze, FolderClaims(folder / "claims"), "bench")
-        while parser.step():
+        parser = PartitionParser(reader, bronze, FolderClaims(folder / "claims"), "bench")
+        while parser.commit_next():
             pass
         reader.close()
 

@@ -95,7 +95,7 @@ def _indexed_s(body: str) -> float:
         indexer = Indexer(Path(folder) / "index.sqlite", default_rules(), CpuLimit(600.0))
         stored = [BronzeEvent(f"{1:064x}", 1, 1, None)]
         began = time.process_time()
-        indexer.add(Source("local", "1", "0"), 1, stored, lambda _: {1: body})
+        indexer.process_events(Source("local", "1", "0"), 1, stored, lambda _: {1: body})
         spent = time.process_time() - began
         indexer.close()
     return spent

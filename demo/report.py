@@ -44,7 +44,7 @@ def print_report(console: Console, data: Path, audit: dict[str, Any]) -> None:
 
 def _by_kind(bronze: Bronze) -> Rows:
     sql = "SELECT event_kind, event_type, count(*) AS n FROM t GROUP BY event_kind, event_type ORDER BY 1, 2 DESC"
-    return [tuple(row.values()) for row in bronze.tables[EVENTS.name].query(sql).to_pylist()]
+    return [tuple(row.values()) for row in bronze.tables[EVENTS.name].run_query(sql).to_pylist()]
 
 
 def _ask(open_views: ViewOpener, question: Question, asked: dict[str, str]) -> Any:

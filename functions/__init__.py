@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headwater.intake.event_log import Readers
-from headwater.operations.runtime.event_log import log_readers
+from headwater.operations.runtime.event_log import reader_opener
 from headwater.operations.settings import Settings, load_settings
 
 OPEN_TO_OTHERS = {"receiver", "api"}
@@ -29,4 +29,4 @@ def app_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 def open_readers(settings: Settings, folder: Path) -> Readers:
     """Open the log for reading independently of the trigger."""
-    return log_readers(settings.model_copy(update={"hub_consumer_group": READER_GROUP}), folder)
+    return reader_opener(settings.model_copy(update={"hub_consumer_group": READER_GROUP}), folder)

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from functions import open_readers
-from functions.receiver.intake import intake_of
+from functions.receiver.intake import process_intake
 from headwater.api.freshness import IndexWaiter
 from headwater.api.marquez.changes import ChangeBackend
 from headwater.api.responses import json_response
@@ -30,10 +30,10 @@ from headwater.common.errors import HeadwaterError
 from headwater.index.reading.status import IndexGrowth, index_growth
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.runtime.api import ApiResources
-from headwater.operations.runtime.azure_files import LakeTroubles, is_shared
+from headwater.operations.runtime.azure_files import SharedTroubles, supports_lake_files
 from headwater.operations.runtime.data_folder import prepare_folder
-from headwater.operations.runtime.index import maintain_index, open_index_home, snapshot_once
-from headwater.operations.runtime.metrics import measure_troubles, metrics_response
+from headwater.operations.runtime.index import maintain_index, make_snapshot_if_due, open_index_home
+from headwater.operations.runtime.metrics import metrics_response, set_trouble_metrics
 from headwater.operations.runtime.troubles import service_troubles
 from headwater.operations.settings import Settings
 
@@ -49,13 +49,13 @@ _MEASURE_EVERY_S = 600.0
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers. The first request starts this instance's index."""
     bp = func.Blueprint()
-    middleware = func.AsgiMiddleware(Instance(settings))
-    intake = intake_of(settings) if "receiver" in settings.triggers else None
+    middleware = func.AsgiMiddleware(ApiInstance(settings))
+    intake = process_intake(settings) if "receiver" in settings.triggers else None
 
     @bp.function_name("api")
     @bp.route("{*route}", methods=["GET", "HEAD", "POST", "PUT", "DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
     async def read(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
-        if intake and req.method == "POST" and (found := await intake.inexact(req)):
+        if intake and req.method == "POST" and (found := await intake.receive_inexact_path(req)):
             return found
         answer: func.HttpResponse = await middleware.handle_async(req, context)
         return answer
@@ -64,7 +64,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
     @bp.timer_trigger(arg_name="timer", schedule="0 35 * * * *")
     def make_index_snapshot(timer: func.TimerRequest) -> None:
         try:
-            snapshot_once(settings, prepare_folder(settings))
+            make_snapshot_if_due(settings, prepare_folder(settings))
         except Exception as error:  # raised again, so that the host counts a failed invocation
             log.error("No snapshot of the index was made: %s", error)
             raise
@@ -72,26 +72,26 @@ def blueprint(settings: Settings) -> func.Blueprint:
     return bp
 
 
-def open_troubles(settings: Settings, folder: Path) -> Callable[[], Mapping[str, str]]:
+def open_trouble_reader(settings: Settings, folder: Path) -> Callable[[], Mapping[str, str]]:
     """Return a function that lists the services that are stopped: of this instance, and the parser of all instances."""
-    if not is_shared(settings):
+    if not supports_lake_files(settings):
         return partial(service_troubles, folder)
-    in_lake = LakeTroubles(settings)
-    return lambda: {**in_lake.read(), **service_troubles(folder)}
+    in_lake = SharedTroubles(settings)
+    return lambda: {**in_lake.read_troubles(), **service_troubles(folder)}
 
 
-class Instance:
+class ApiInstance:
     """The ASGI application. Questions about lineage get 503 until the index has caught up for the first time."""
 
     def __init__(self, settings: Settings):
         """Connect to nothing yet."""
         self._settings = settings
         self._folder = prepare_folder(settings)
-        troubles = open_troubles(settings, self._folder)
+        troubles = open_trouble_reader(settings, self._folder)
         side = ApiResources(settings, self._folder, partial(open_readers, settings, self._folder), troubles)
         self._index_waiter = IndexWaiter(side.freshness)
         health = InstanceHealth(settings, self._folder, side.bronze, troubles)
-        self._app = side.app(writing=ChangeBackend(self._post, self._index_waiter), more=health.routes())
+        self._app = side.build_app(writing=ChangeBackend(self._post_event, self._index_waiter), more=health.routes())
         self._index: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -99,27 +99,27 @@ class Instance:
         """Answer a request, and start the thread of the index if it does not run."""
         self._loop = asyncio.get_running_loop()
         if self._index is None or not self._index.is_alive():
-            self._index = threading.Thread(target=self._keep_index, name="index", daemon=True)
+            self._index = threading.Thread(target=self._follow_bronze, name="index", daemon=True)
             self._index.start()
         await self._app(scope, receive, send)
 
-    async def _post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
+    async def _post_event(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
         """Append the event of a change. The first one connects to the log for writing."""
         try:
-            intake = intake_of(self._settings)
+            intake = process_intake(self._settings)
         except HeadwaterError as error:
             return 503, str(error).encode()
-        return await intake.post(body, headers, caller)
+        return await intake.post_event(body, headers, caller)
 
-    def _tell(self) -> None:
+    def _log_status(self) -> None:
         """Notify requests that wait for the index, from the index's thread in the loop of the requests."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._index_waiter.notify)
 
-    def _keep_index(self) -> None:
+    def _follow_bronze(self) -> None:
         """Follow bronze until the process ends. Only one of several processes of an instance does so."""
         try:
-            maintain_index(self._settings, self._folder, threading.Event(), on_change=self._tell)
+            maintain_index(self._settings, self._folder, threading.Event(), on_change=self._log_status)
         except HeadwaterError as error:
             log.critical("The index is no longer updated: %s", error)
 
@@ -145,8 +145,8 @@ class InstanceHealth:
     async def _ready(self, _: Request) -> Response:
         """Answer 200 if questions can be answered or there is no lake yet; otherwise 503 with the reason."""
         troubles = await asyncio.to_thread(self._troubles)
-        growth = await asyncio.to_thread(self._growth)
-        waits = "" if self._home.is_published() else await asyncio.to_thread(self._why_unpublished)
+        growth = await asyncio.to_thread(self._index_growth)
+        waits = "" if self._home.has_published_file() else await asyncio.to_thread(self._unpublished_reason)
         components = {"index": waits or "ok", "snapshot": "ok", **troubles}
         days = growth.days_until(self._room_bytes)
         answer = {
@@ -161,16 +161,16 @@ class InstanceHealth:
         return json_response(503 if waits else 200, answer)
 
     async def _metrics(self, _: Request) -> Response:
-        growth = await asyncio.to_thread(self._growth)
+        growth = await asyncio.to_thread(self._index_growth)
         days, troubles = growth.days_until(self._room_bytes), await asyncio.to_thread(self._troubles)
         BYTES.set(growth.bytes)
         LIMIT.set(self._limit_bytes)
         DAYS_LEFT.set(nan if days is None else days)
-        measure_troubles(troubles)
+        set_trouble_metrics(troubles)
         SNAPSHOT_TROUBLE.set("snapshot" in troubles)
         return metrics_response()
 
-    def _growth(self) -> IndexGrowth:
+    def _index_growth(self) -> IndexGrowth:
         """Measure the size at each call, but the rate every ten minutes, because it reads one row for each event."""
         with self._one_at_a_time:
             is_due = time.monotonic() >= self._measured_at + _MEASURE_EVERY_S
@@ -179,7 +179,7 @@ class InstanceHealth:
                 self._measured_at, self._bytes_per_day = time.monotonic(), found.bytes_per_day
             return found._replace(bytes_per_day=self._bytes_per_day)
 
-    def _why_unpublished(self) -> str:
+    def _unpublished_reason(self) -> str:
         """Return why questions cannot be answered; empty if there is no lake yet to answer from."""
         try:
             with self._one_at_a_time:

@@ -19,16 +19,16 @@ from headwater.common.http_connection import HttpAnswer
 from headwater.intake.event_log import Log
 from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.files.batch_sending import BATCHES, BatchSender
-from headwater.intake.files.confirmation import in_bronze_us
-from headwater.intake.files.file_taking import Deletion, FileTaker, Intake
+from headwater.intake.files.confirmation import stored_in_bronze_before_us
+from headwater.intake.files.file_taking import DeletionLimits, FileIngester, IngestReport
 from headwater.intake.files.sources.file_source import FileSource
-from headwater.intake.files.sources.source_registry import open_source
-from headwater.intake.files.taken_ledger import TakenLedger
+from headwater.intake.files.sources.source_registry import open_file_source
+from headwater.intake.files.taken_ledger import IngestLedger
 from headwater.intake.receiver import Request
 from headwater.intake.receiver.post_handling import Receiver, RequestLimits
 from headwater.operations.runtime.azure_files import LedgerCopy
 from headwater.operations.runtime.data_folder import prepare_folder
-from headwater.operations.runtime.event_log import import_log, open_log
+from headwater.operations.runtime.event_log import import_log_packages, open_log
 from headwater.operations.runtime.storage import claim_limit, open_bronze, open_claims, resolve_secrets
 from headwater.operations.settings import Settings
 
@@ -73,63 +73,63 @@ class FileIngest:
         self._copy = LedgerCopy(settings, self._folder)
         self._sources: list[FileSource] | None = None
         self._readers, self._bronze = open_readers(settings, self._folder), open_bronze(settings)
-        import_log(settings)
+        import_log_packages(settings)
 
     def run(self) -> None:
         """Ingest new events. The next run does what is not done in time or not stored. Raises WrongSetting."""
-        self._sources = self._sources or self._opened()
+        self._sources = self._sources or self._open_sources()
         until = time.monotonic() + self._budget_s
         try:
-            self._copy.fetch()
+            self._copy.download()
             with asyncio.Runner() as loop:
                 opened = loop.run(self._open_log())
                 try:
-                    done = self._take(loop, opened, self._sources, until)
+                    done = self._ingest_files(loop, opened, self._sources, until)
                 finally:
                     loop.run(opened.aclose())
-            self._copy.store()
+            self._copy.upload()
         except Retry as error:
             log.warning("Files wait, nothing is lost: %s", error)
             return
         counts = done.files, done.events, done.rejected, done.refused, done.waiting, done.deleted
-        (log.info if done.is_well else log.warning)(REPORT, *counts, " ".join(done.reasons))
+        (log.info if done.is_complete else log.warning)(REPORT, *counts, " ".join(done.reasons))
 
-    def _opened(self) -> list[FileSource]:
+    def _open_sources(self) -> list[FileSource]:
         options, client_id = resolve_secrets(self._settings.ingest_options), self._settings.identity_client_id
-        return [open_source(path, options, client_id) for path in self._settings.ingest]
+        return [open_file_source(path, options, client_id) for path in self._settings.ingest]
 
     async def _open_log(self) -> Log:
         """Open the log inside the event loop, because the client of a log service is bound to its loop."""
         return open_log(self._settings, self._folder, self._claims)
 
-    def _take(self, loop: asyncio.Runner, opened: Log, sources: list[FileSource], until: float) -> Intake:
+    def _ingest_files(self, loop: asyncio.Runner, opened: Log, sources: list[FileSource], until: float) -> IngestReport:
         limits = RequestLimits(max_body_bytes=self._settings.max_body_bytes)
         receiver = Receiver(ClaimCheck(opened, self._claims, claim_limit(self._settings)), Authenticator(()), limits)
 
         def ask(method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
             """Post to the receiver in this process, without a network."""
-            take = receiver.batch if path == BATCHES else receiver.one
+            take = receiver.receive_batch if path == BATCHES else receiver.receive_event
             answer = loop.run(take(Request(method, {"user-agent": "headwater", **headers}, "", body or b"")))
             return HttpAnswer(answer.status, answer.headers, answer.body)
 
-        def check_time(_: Intake) -> None:
+        def check_time(_: IngestReport) -> None:
             if time.monotonic() > until:
                 raise _TimeUp
 
-        with closing(TakenLedger(self._copy.path)) as ledger:
-            taker = FileTaker(ledger, BatchSender(ask, patience_s=PATIENCE_S), self._claims.get, check_time)
+        with closing(IngestLedger(self._copy.path)) as ledger:
+            taker = FileIngester(ledger, BatchSender(ask, patience_s=PATIENCE_S), self._claims.get, check_time)
             try:
-                taker.take(sources, deletion=self._deletion())
+                taker.ingest(sources, deletion=self._deletion_limits())
             except _TimeUp:
                 pass
             except HeadwaterError as error:
                 log.warning("Some of the files wait, nothing is lost: %s", error)
             return taker.done
 
-    def _deletion(self) -> Deletion | None:
+    def _deletion_limits(self) -> DeletionLimits | None:
         """Return which ingested files may be deleted. The age of the log is read before the files are checked."""
         keep_us = self._settings.ingest_keep_hours * 3_600_000_000
         if not keep_us:
             return None
-        in_bronze = in_bronze_us(lambda: log_age_s(self._readers, self._bronze))
-        return Deletion(time.time_ns() // 1000 - int(keep_us), in_bronze)
+        in_bronze = stored_in_bronze_before_us(lambda: log_age_s(self._readers, self._bronze))
+        return DeletionLimits(time.time_ns() // 1000 - int(keep_us), in_bronze)

@@ -53,25 +53,25 @@ class SinkRun:
     def run(self) -> None:
         """Let each sink deliver the waiting events. Returns within budget and stop time, whatever the targets do."""
         until = time.monotonic() + self._budget_s
-        self._supervisor.update()
+        self._supervisor.apply_file()
         if problem := self._supervisor.problem:
             log.error(BROKEN, problem)
-        while time.monotonic() < until and any(map(_goes_on, self._supervisor.active_statuses())):
+        while time.monotonic() < until and any(map(_is_unfinished, self._supervisor.active_statuses())):
             time.sleep(POLL_S)
-        self._supervisor.stop(self._stop_s)
-        self._supervisor.measure()
-        _report(self._supervisor.statuses())
-        self._supervisor.maintain()
+        self._supervisor.stop_sinks(self._stop_s)
+        self._supervisor.set_lag_metrics()
+        _log_statuses(self._supervisor.statuses())
+        self._supervisor.maintain_ledger()
 
 
-def _goes_on(status: Status) -> bool:
+def _is_unfinished(status: Status) -> bool:
     """Return whether a sink has events to deliver now or soon."""
     if status.state in ("waiting", "open"):
         return status.next_try_us is None or status.next_try_us / 1e6 < time.time() + SOON_S
     return status.state in ("starting", "delivering")
 
 
-def _report(statuses: Mapping[str, Status]) -> None:
+def _log_statuses(statuses: Mapping[str, Status]) -> None:
     for name, status in statuses.items():
         waited_s = max(0.0, time.time() - status.behind_us / 1e6) if status.behind_us else 0.0
         log.info(REPORT, name, status.state, status.behind, waited_s)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headwater.common.errors import WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 
 _HELP = Path(__file__).parent / "cli" / "help.txt"
 """The text of `headwater --help` without the extra `server`; `python -m tools.reference` generates it."""
@@ -31,7 +31,7 @@ def spark_main() -> None:
 def _run(module: str, needs: str) -> None:
     gc.disable()  # imports create no garbage: collecting while importing took a third of the time of a short command
     try:
-        with extra(needs):
+        with require_extra(needs):
             found = import_module(module)
     except WrongSetting as error:
         sys.stderr.write(f"headwater: {error}\n")

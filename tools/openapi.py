@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from headwater.api.openapi import document
+from headwater.api.openapi import openapi_document
 from headwater.api.routes import ROUTES
 
 TARGET = Path(__file__).parents[1] / "web" / "openapi.json"
@@ -11,7 +11,7 @@ TARGET = Path(__file__).parents[1] / "web" / "openapi.json"
 
 def main() -> None:
     """Write the document of all routes."""
-    TARGET.write_text(json.dumps(document(ROUTES), indent=1))
+    TARGET.write_text(json.dumps(openapi_document(ROUTES), indent=1))
 
 
 if __name__ == "__main__":

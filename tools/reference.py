@@ -16,7 +16,7 @@ from pydantic_core import PydanticUndefined
 
 from headwater import tables
 from headwater.api.marquez.routes import HANDLERS
-from headwater.api.openapi import document
+from headwater.api.openapi import openapi_document
 from headwater.api.routes import ROUTES
 from headwater.common.environment import variable_name
 from headwater.operations.settings import Settings
@@ -39,7 +39,7 @@ def commands() -> str:
 
 def http() -> str:
     """List the requests of the OpenAPI document."""
-    spec = document(ROUTES)
+    spec = openapi_document(ROUTES)
     parts = [
         "# HTTP requests",
         "Every server answers `GET /openapi.json` with this list as an OpenAPI 3.1 document that also contains the "

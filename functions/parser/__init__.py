@@ -11,11 +11,11 @@ from functions import open_readers
 from functions.parser.delivery import Delivery
 from headwater.common.errors import WrongSetting
 from headwater.intake.event_log import LogReader
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.intake.parser.partitions import Partition, Partitions
-from headwater.lake.attempts import Attempts
+from headwater.lake.attempts import UnfinishedAttempts
 from headwater.lake.ownership import ROUTES
-from headwater.operations.runtime.azure_files import LakeTroubles, is_shared
+from headwater.operations.runtime.azure_files import SharedTroubles, supports_lake_files
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.storage import open_bronze, open_claims
@@ -45,7 +45,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
         strategy="exponential_backoff", max_retry_count="-1", minimum_interval="00:00:01", maximum_interval="00:01:00"
     )
     def parse(delivery: Delivery) -> None:
-        partitions.take(delivery.partition, delivery.records)
+        partitions.commit_delivery(delivery.partition, delivery.records)
 
     @bp.function_name("catch_up")
     @bp.timer_trigger(arg_name="timer", schedule="30 */5 * * * *")
@@ -62,15 +62,15 @@ def open_partitions(settings: Settings) -> Partitions:
     bronze, claims, readers = open_bronze(settings), open_claims(settings), open_readers(settings, folder)
 
     def open_partition(name: str) -> Partition:
-        reader = _partition_of(readers(), name, settings.hub_name)
-        parser = Parser(reader, bronze, claims, OWNER, settings.record_cpu_s)
-        return Partition(reader, parser, Attempts(folder / "run" / f"attempts-{name}.json"))
+        reader = _reader_of_partition(readers(), name, settings.hub_name)
+        parser = PartitionParser(reader, bronze, claims, OWNER, settings.record_cpu_s)
+        return Partition(reader, parser, UnfinishedAttempts(folder / "run" / f"attempts-{name}.json"))
 
-    share = LakeTroubles(settings).note if is_shared(settings) else None
+    share = SharedTroubles(settings).write_trouble if supports_lake_files(settings) else None
     return Partitions(open_partition, settings.flush_s, ParserTrouble(folder, bronze, share))
 
 
-def _partition_of(readers: Sequence[LogReader], name: str, hub: str) -> LogReader:
+def _reader_of_partition(readers: Sequence[LogReader], name: str, hub: str) -> LogReader:
     found = {reader.source.partition: reader for reader in readers}
     if name not in found:
         raise WrongSetting(

@@ -34,10 +34,10 @@ class DeliveryConverter(meta.InConverter, binding="headwaterDelivery", trigger="
         """Join the bodies with the trigger's metadata of each. Raises ValueError if their numbers differ."""
         metadata = {name: datum.python_value for name, datum in trigger_metadata.items()}
         columns = [metadata[name] for name in ("SequenceNumberArray", "EnqueuedTimeUtcArray", "PropertiesArray")]
-        records = [_record(body, *about) for body, *about in zip(data.python_value, *columns, strict=True)]
+        records = [_to_logged_record(body, *about) for body, *about in zip(data.python_value, *columns, strict=True)]
         return Delivery(metadata["PartitionContext"]["PartitionId"], records)
 
 
-def _record(body: bytes, sequence: int, enqueued: str, properties: Mapping[str, Any]) -> LoggedRecord:
+def _to_logged_record(body: bytes, sequence: int, enqueued: str, properties: Mapping[str, Any]) -> LoggedRecord:
     moment = datetime.fromisoformat(enqueued)  # UTC, even if the host omits the time zone
     return logged_record(sequence, moment if moment.tzinfo else moment.replace(tzinfo=UTC), body, properties)

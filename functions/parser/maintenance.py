@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from headwater.lake.bronze_retention import delete_old_events
-from headwater.lake.maintenance import compact, vacuum
+from headwater.lake.maintenance import compact_tables, vacuum_tables
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import Settings
 
@@ -16,12 +16,12 @@ def blueprint(settings: Settings) -> func.Blueprint:
     @bp.function_name("compact")
     @bp.timer_trigger(arg_name="timer", schedule="0 */10 * * * *")
     def join_small_files(timer: func.TimerRequest) -> None:
-        compact(bronze)
+        compact_tables(bronze)
 
     @bp.function_name("vacuum")
     @bp.timer_trigger(arg_name="timer", schedule="0 5 * * * *")
     def delete_unused_files(timer: func.TimerRequest) -> None:
         delete_old_events(bronze, settings.bronze_keep_days)
-        vacuum(bronze, settings.vacuum_hours)
+        vacuum_tables(bronze, settings.vacuum_hours)
 
     return bp

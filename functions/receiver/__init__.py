@@ -3,7 +3,7 @@
 import azure.functions as func
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
-from functions.receiver.intake import intake_of
+from functions.receiver.intake import process_intake
 from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.operations.settings import Settings
 
@@ -13,24 +13,24 @@ ANONYMOUS = func.AuthLevel.ANONYMOUS
 def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers. The first request connects to the log."""
     bp = func.Blueprint()
-    intake = intake_of(settings)
+    intake = process_intake(settings)
 
     @bp.function_name("lineage")
     @bp.route("api/v1/lineage", auth_level=ANONYMOUS)
     async def lineage(req: func.HttpRequest) -> func.HttpResponse:
-        return await intake.one(req)
+        return await intake.receive_event(req)
 
     @bp.function_name("lineage_batch")
     @bp.route("api/v1/lineage/batch", auth_level=ANONYMOUS)
     async def lineage_batch(req: func.HttpRequest) -> func.HttpResponse:
-        return await intake.batch(req)
+        return await intake.receive_batch(req)
 
     if "api" not in settings.triggers:  # the API's route has every other path
 
         @bp.function_name("other_paths")
         @bp.route("{*path}", methods=["POST"], auth_level=ANONYMOUS)
         async def other_paths(req: func.HttpRequest) -> func.HttpResponse:
-            return await intake.other(req)
+            return await intake.receive_other_path(req)
 
     @bp.function_name("live")
     @bp.route("health/live", methods=["GET"], auth_level=ANONYMOUS)

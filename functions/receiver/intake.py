@@ -16,9 +16,9 @@ from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.intake.receiver.paths import is_wrong_path, resolve_path
 from headwater.intake.receiver.post_handling import Receiver, RequestLimits
-from headwater.operations.runtime.auth import open_access
+from headwater.operations.runtime.auth import open_authenticator
 from headwater.operations.runtime.data_folder import prepare_folder
-from headwater.operations.runtime.event_log import import_log, open_log
+from headwater.operations.runtime.event_log import import_log_packages, open_log
 from headwater.operations.runtime.storage import claim_limit, open_claims
 from headwater.operations.settings import Settings
 
@@ -34,7 +34,7 @@ _FAULT = Refusal(
 _OPENED: dict[int, "Intake"] = {}
 
 
-def intake_of(settings: Settings) -> "Intake":
+def process_intake(settings: Settings) -> "Intake":
     """Return the one receiver of an app's worker process; the first call opens it. Raises as `Intake`."""
     if id(settings) not in _OPENED:
         _OPENED[id(settings)] = Intake(settings)
@@ -50,36 +50,36 @@ class Intake:
         self._folder = prepare_folder(settings)
         self._claims = open_claims(settings)
         self._flush: asyncio.Task[None] | None = None
-        import_log(settings)
+        import_log_packages(settings)
 
-    async def one(self, req: func.HttpRequest) -> func.HttpResponse:
+    async def receive_event(self, req: func.HttpRequest) -> func.HttpResponse:
         """Accept one event."""
-        return await self._answer(req, Receiver.one)
+        return await self._answer(req, Receiver.receive_event)
 
-    async def batch(self, req: func.HttpRequest) -> func.HttpResponse:
+    async def receive_batch(self, req: func.HttpRequest) -> func.HttpResponse:
         """Accept a JSON array of events."""
-        return await self._answer(req, Receiver.batch)
+        return await self._answer(req, Receiver.receive_batch)
 
-    async def other(self, req: func.HttpRequest) -> func.HttpResponse:
+    async def receive_other_path(self, req: func.HttpRequest) -> func.HttpResponse:
         """Accept or refuse a POST to a path without a route."""
-        path = _path(req)
+        path = _request_path(req)
 
         async def take(receiver: Receiver, request: Request) -> Answer:
-            found = receiver.find_inexact(path, request.headers.get("content-type", ""))
+            found = receiver.handler_of_inexact_path(path, request.headers.get("content-type", ""))
             return await (found(request) if found else receiver.refuse_path(request, path))
 
         return await self._answer(req, take)
 
-    async def inexact(self, req: func.HttpRequest) -> func.HttpResponse | None:
+    async def receive_inexact_path(self, req: func.HttpRequest) -> func.HttpResponse | None:
         """Accept or refuse a POST as `other` does; None if the reading API answers the path."""
-        path = _path(req)
+        path = _request_path(req)
         is_ours = resolve_path(path) or is_wrong_path(path, req.headers.get("content-type", ""))
-        return await self.other(req) if is_ours else None
+        return await self.receive_other_path(req) if is_ours else None
 
-    async def post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
+    async def post_event(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
         """Accept the event of a change that the reading API made, in the name of its authenticated caller."""
         try:
-            answer = await self._receiver.one(Request("POST", headers, "", body), caller)
+            answer = await self._open_receiver.receive_event(Request("POST", headers, "", body), caller)
         except Exception:
             log.exception("A change could not be appended and was not acknowledged. Report this.")
             answer = _FAULT.answer()
@@ -87,64 +87,64 @@ class Intake:
 
     async def live(self) -> func.HttpResponse:
         """Answer 200: this process runs."""
-        return _json(200, {"live": True})
+        return _json_response(200, {"live": True})
 
     async def ready(self) -> func.HttpResponse:
         """Answer 200 if events can be acknowledged, otherwise 503 with the reason. The first call opens the log."""
-        trouble = self._log.trouble()
-        return _json(503 if trouble else 200, {"ready": not trouble, "components": {"log": trouble or "ok"}})
+        trouble = self._open_log.unavailability_reason()
+        return _json_response(503 if trouble else 200, {"ready": not trouble, "components": {"log": trouble or "ok"}})
 
     @cached_property
-    def _log(self) -> Log:
+    def _open_log(self) -> Log:
         """The log's client belongs to the event loop of the worker, so the first request opens it."""
         return open_log(self._settings, self._folder, self._claims)
 
     @cached_property
-    def _receiver(self) -> Receiver:
-        checked = ClaimCheck(self._log, self._claims, claim_limit(self._settings))
+    def _open_receiver(self) -> Receiver:
+        checked = ClaimCheck(self._open_log, self._claims, claim_limit(self._settings))
         limits = RequestLimits(max_body_bytes=self._settings.max_body_bytes)
-        return Receiver(checked, open_access(self._settings, self._folder), limits)
+        return Receiver(checked, open_authenticator(self._settings, self._folder), limits)
 
     async def _answer(
         self, req: func.HttpRequest, take: Callable[[Receiver, Request], Awaitable[Answer]]
     ) -> func.HttpResponse:
         """Let the receiver answer a request. An exception would be a 500, on which Java producers drop the event."""
         try:
-            answer = await take(self._receiver, _request(req))
+            answer = await take(self._open_receiver, _to_request(req))
         except Exception:
             log.exception("A request could not be answered, so nothing was acknowledged. Report this.")
             answer = _FAULT.answer()
         if answer.status != 204 and answer.body != b"{}":
-            self._flush_soon()
-        return _response(answer)
+            self._schedule_flush()
+        return _to_response(answer)
 
-    def _flush_soon(self) -> None:
+    def _schedule_flush(self) -> None:
         """Append notes about refused requests together, half a second after the first."""
         if self._flush is None or self._flush.done():
-            self._flush = asyncio.create_task(self._flush_while_waiting())
+            self._flush = asyncio.create_task(self._flush_until_empty())
 
-    async def _flush_while_waiting(self) -> None:
+    async def _flush_until_empty(self) -> None:
         """Flush until no note waits. If the worker's event loop ends, also write notes that wait for their interval."""
         try:
-            while self._receiver.refusals.is_waiting():
+            while self._open_receiver.refusals.has_notes():
                 await asyncio.sleep(FLUSH_REFUSALS_S)
-                await self._receiver.flush_refusals()
+                await self._open_receiver.flush_refusals()
         except asyncio.CancelledError:
-            await self._receiver.flush_refusals(is_last=True)
+            await self._open_receiver.flush_refusals(is_last=True)
             raise
 
 
-def _path(req: func.HttpRequest) -> str:
+def _request_path(req: func.HttpRequest) -> str:
     return unquote(urlsplit(req.url).path)
 
 
-def _request(req: func.HttpRequest) -> Request:
+def _to_request(req: func.HttpRequest) -> Request:
     body = req.get_body()
     dropped = not body and "chunked" in req.headers.get("transfer-encoding", "").lower()
-    return Request(req.method, req.headers, urlsplit(req.url).query, _dropped_body() if dropped else body)
+    return Request(req.method, req.headers, urlsplit(req.url).query, _aborted_body() if dropped else body)
 
 
-async def _dropped_body() -> AsyncIterator[bytes]:
+async def _aborted_body() -> AsyncIterator[bytes]:
     """Refuse the request when the receiver reads the body: the host drops a body without Content-Length."""
     what = "Azure Functions does not pass on a body without Content-Length (chunked)."
     fix = "Turn compression off in the OpenLineage client: it then sends the length."
@@ -152,10 +152,10 @@ async def _dropped_body() -> AsyncIterator[bytes]:
     yield b""
 
 
-def _response(answer: Answer) -> func.HttpResponse:
+def _to_response(answer: Answer) -> func.HttpResponse:
     headers = {**ANSWER_HEADERS, **answer.headers}
     return func.HttpResponse(answer.body, status_code=answer.status, headers=headers, mimetype="application/json")
 
 
-def _json(status: int, value: object) -> func.HttpResponse:
-    return _response(Answer(status, msgspec.json.encode(value)))
+def _json_response(status: int, value: object) -> func.HttpResponse:
+    return _to_response(Answer(status, msgspec.json.encode(value)))

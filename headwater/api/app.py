@@ -19,8 +19,8 @@ from starlette.routing import Route as HttpRoute
 from headwater.api import routes
 from headwater.api.contract_routes import ContractText
 from headwater.api.freshness import FreshnessMeter
-from headwater.api.live_feed import MAX_CLIENTS, LiveFeed, LiveStream, last_id
-from headwater.api.openapi import Docs
+from headwater.api.live_feed import MAX_CLIENTS, LiveFeed, LiveStream, last_event_id
+from headwater.api.openapi import ApiDocs
 from headwater.api.responses import (
     Recorder,
     actor_of,
@@ -62,7 +62,7 @@ class ApiSources(NamedTuple):
     Function App, which has several processes.
     """
 
-    readers: Readers
+    log_readers: Readers
     bronze: Bronze
     access: Authenticator
     open_views: ViewOpener
@@ -80,7 +80,7 @@ class ApiSources(NamedTuple):
 
     def rules(self) -> ActiveRules:
         """Return the user's rules."""
-        return self.open_views.rules()
+        return self.open_views.active_rules()
 
 
 class ReadApi:
@@ -94,8 +94,8 @@ class ReadApi:
     def app(self) -> Starlette:
         """Build the ASGI application."""
         served = [*map(self._http_route, self.routes())]
-        served += Docs(self._sources.access, lambda: [*self.routes(), *installed_routes().parts.values()]).routes()
-        return Starlette(routes=served, exception_handlers={404: self._not_built_in, 405: _wrong_method})
+        served += ApiDocs(self._sources.access, lambda: [*self.routes(), *installed_routes().parts.values()]).routes()
+        return Starlette(routes=served, exception_handlers={404: self._answer_package_route, 405: _method_not_allowed})
 
     def routes(self) -> list[Question]:
         """Return the built-in routes that this process serves."""
@@ -107,48 +107,50 @@ class ReadApi:
     def _http_route(self, route: Question) -> HttpRoute:
         return HttpRoute(
             f"{BASE}/{route.path.replace('{run}', '{run:path}')}",
-            self._live_stream if route.name == "live" else partial(self._endpoint, route),
+            self._live_stream if route.name == "live" else partial(self._handle, route),
             methods=[route.method],
         )
 
     @cached_property
-    def _installed(self) -> list[HttpRoute]:
+    def _routes_of_packages(self) -> list[HttpRoute]:
         """Return the routes that installed packages add."""
         found = installed_routes()
         for problem in found.problems:
             log.warning("%s", problem)
         return [*map(self._http_route, found.parts.values())]
 
-    async def _not_built_in(self, request: Request, error: Exception) -> Response:
+    async def _answer_package_route(self, request: Request, error: Exception) -> Response:
         """Answer a path that no built-in route has: with a route of an installed package, else with 404."""
         if request.url.path.startswith(f"{BASE}/"):
-            for route in await asyncio.to_thread(lambda: self._installed):
+            for route in await asyncio.to_thread(lambda: self._routes_of_packages):
                 match, scope = route.matches(request.scope)
                 if match is Match.FULL:
                     answer: Response = await route.endpoint(Request({**request.scope, **scope}, request.receive))
                     return answer
                 if match is Match.PARTIAL:
-                    return await _wrong_method(
+                    return await _method_not_allowed(
                         request, HTTPException(405, headers={"Allow": ", ".join(route.methods or ())})
                     )
         return await _not_found(request, error)
 
-    async def _endpoint(self, route: Question, request: Request) -> Response:
+    async def _handle(self, route: Question, request: Request) -> Response:
         caller = await authorize(self._sources.access, request, route.role)
         if isinstance(caller, Response):
             if route.method != "GET":
-                await self._record(route, request, None, caller)
+                await self._record_admin_act(route, request, None, caller)
             return caller
         lock: AbstractContextManager[Any] = self._lake_lock if route.reads_lake else nullcontext()
-        found = await asyncio.to_thread(run_question, partial(self._ask, route, request, caller), lock)
+        found = await asyncio.to_thread(run_question, partial(self._ask_question, route, request, caller), lock)
         if route.name == "rejected-retry" and self._sources.send_again and not isinstance(found, Response):
-            found = await _sent_again(self._sources.send_again, found, request, caller)
-        answer = found if isinstance(found, Response) else _response(found)
+            found = await _resend_rejected(self._sources.send_again, found, request, caller)
+        answer = found if isinstance(found, Response) else _to_response(found)
         if route.method != "GET":
-            await self._record(route, request, caller, answer)
+            await self._record_admin_act(route, request, caller, answer)
         return answer
 
-    async def _record(self, route: Question, request: Request, caller: Caller | None, answer: Response) -> None:
+    async def _record_admin_act(
+        self, route: Question, request: Request, caller: Caller | None, answer: Response
+    ) -> None:
         """Record an action in the admin log, with its path and parameters, which contain no secrets."""
         outcome = outcome_of(answer.status_code)
         ordered = {
@@ -160,10 +162,10 @@ class ReadApi:
         actor = actor_of(request, caller)
         await asyncio.to_thread(self._sources.record, actor, route.name.replace("-", " "), subject, outcome, detail)
 
-    def _ask(self, route: Question, request: Request, caller: Caller) -> Any:
+    def _ask_question(self, route: Question, request: Request, caller: Caller) -> Any:
         sources = self._sources._replace(caller=caller)
         asked = {name: request.query_params.getlist(name) for name in request.query_params}
-        return self._sources.freshness.ask_with_certainty(lambda: route.ask(sources, asked, **request.path_params))
+        return self._sources.freshness.ask_or_report_delay(lambda: route.ask(sources, asked, **request.path_params))
 
     async def _live_stream(self, request: Request) -> Response | LiveStream:
         live = self._sources.live
@@ -173,22 +175,22 @@ class ReadApi:
         found = run_question(partial(routes.live.ask, self._sources, request.query_params), nullcontext())
         if isinstance(found, Response):
             return found
-        if live.listening >= MAX_CLIENTS:
+        if live.client_count >= MAX_CLIENTS:
             return error_response(503, f"There are already {MAX_CLIENTS} listeners.", "Try again later.")
         try:
-            return await live.open(last_id(request))
+            return await live.add_client(last_event_id(request))
         except LakeUnavailable as error:
             return error_response(503, str(error), "Ask again in a moment.")
 
 
-async def _sent_again(send: ResendEvents, found: RejectedEvents, request: Request, caller: Caller) -> SentAgain:
+async def _resend_rejected(send: ResendEvents, found: RejectedEvents, request: Request, caller: Caller) -> SentAgain:
     bodies = [item.body.encode() for item in found.items if item.body]
     reasons = [reason for reason in await send(bodies, dict(request.headers), caller) if reason]
     sent, refused = len(bodies), len(reasons)
     return SentAgain(sent, sent - refused, refused, sorted(set(reasons))[:20], found.truncated)
 
 
-def _response(found: Any) -> Response:
+def _to_response(found: Any) -> Response:
     """Return an answer as JSON, a contract as a YAML file."""
     if isinstance(found, ContractText):
         named = {**ANSWER_HEADERS, "content-disposition": f'attachment; filename="{found.file}"'}
@@ -200,7 +202,7 @@ async def _not_found(request: Request, _: Exception) -> Response:
     return error_response(404, f"The path {request.url.path[:200]!r} does not exist.", "See /docs for all paths.")
 
 
-async def _wrong_method(request: Request, error: Exception) -> Response:
+async def _method_not_allowed(request: Request, error: Exception) -> Response:
     allowed = getattr(error, "headers", None) or {}
     answer = error_response(
         405, f"{request.method} is not allowed for this path.", f"Use {allowed.get('Allow', 'GET')}."

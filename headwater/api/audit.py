@@ -6,7 +6,7 @@ from typing import Any
 from headwater.api.shapes import Audit, LostRange
 from headwater.common.errors import LogDamaged, LogMissing, WrongSetting
 from headwater.events.position import Source
-from headwater.intake.event_log import LogReader, each
+from headwater.intake.event_log import LogReader, call_all_readers
 from headwater.intake.parser.log_match import check_log_matches
 from headwater.lake.bronze_tables import Bronze, Gap
 
@@ -24,19 +24,23 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
 
     readers: one for every partition of the log.
     """
-    trouble = _trouble(readers, bronze)
+    trouble = _mismatch_reason(readers, bronze)
     expected = bronze.expected_epoch()
     epochs = [reader.in_epoch(expected) if expected else reader.source for reader in readers]
-    counts = bronze.counts(epochs)
+    counts = bronze.row_counts(epochs)
     passed = counts.watermarks
-    missing = _missing(readers, epochs, bronze, passed)
+    missing = _missing_ranges(readers, epochs, bronze, passed)
     if missing and bronze.watermarks(epochs) != {epoch: passed[epoch.partition] for epoch in epochs}:
         return audit(readers, bronze)  # the parser moved on during the audit, and retention deleted records behind it
-    pending = 0 if trouble else sum(each(readers, lambda reader: reader.pending(passed[reader.source.partition])))
-    noted = bronze.lost()
-    lost = sum(found.records for found in (*noted, *missing))
-    rejected = counts.rejected - sum(found.records for found in noted)
-    received = sum(passed.values()) - counts.notes + pending + sum(found.records for found in missing) + counts.earlier
+    pending = (
+        0 if trouble else sum(call_all_readers(readers, lambda reader: reader.pending(passed[reader.source.partition])))
+    )
+    noted = bronze.gaps()
+    lost = sum(found.lost_records for found in (*noted, *missing))
+    rejected = counts.rejected - sum(found.lost_records for found in noted)
+    received = (
+        sum(passed.values()) - counts.notes + pending + sum(found.lost_records for found in missing) + counts.earlier
+    )
     accounted = counts.stored + counts.duplicates + rejected + pending + lost
     return Audit(
         received, counts.stored - counts.removed, counts.removed, counts.duplicates, rejected, counts.refused,
@@ -47,7 +51,7 @@ def audit(readers: Sequence[LogReader], bronze: Bronze) -> Audit:
     )  # fmt: skip
 
 
-def _trouble(readers: Sequence[LogReader], bronze: Bronze) -> str | None:
+def _mismatch_reason(readers: Sequence[LogReader], bronze: Bronze) -> str | None:
     """Return why log and lake do not belong together; None if they do."""
     try:
         if bronze.exists():
@@ -57,14 +61,14 @@ def _trouble(readers: Sequence[LogReader], bronze: Bronze) -> str | None:
     return None
 
 
-def _missing(
+def _missing_ranges(
     readers: Sequence[LogReader], epochs: Sequence[Source], bronze: Bronze, passed: Mapping[str, int]
 ) -> list[Gap]:
     """List the records that were acknowledged in the expected epoch of the log, but can no longer be read."""
     return [
         Gap(epoch.epoch, epoch.partition, *ends)
         for reader, epoch in zip(readers, epochs, strict=True)
-        for ends in reader.missing(epoch, passed[epoch.partition], bronze.acknowledged(epoch))
+        for ends in reader.missing(epoch, passed[epoch.partition], bronze.acknowledged_sequence(epoch))
     ]
 
 
@@ -72,7 +76,7 @@ def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
     """Return the range of the log and the watermark of the lake for each partition. `past` lists ended epochs."""
     passed = bronze.watermarks([reader.source for reader in readers])
 
-    def item(reader: LogReader) -> dict[str, Any]:
+    def partition_state(reader: LogReader) -> dict[str, Any]:
         mark = passed[reader.source]
         return {
             "partition": reader.source.partition, "head": reader.head(), "tail": reader.tail(), "passed": mark,
@@ -81,4 +85,9 @@ def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
 
     source = readers[0].source
     past = [{"incarnation": name, "received": received} for name, received, _ in bronze.ended_epochs()]
-    return {"log": source.log, "incarnation": source.epoch, "items": each(readers, item), "past": past}
+    return {
+        "log": source.log,
+        "incarnation": source.epoch,
+        "items": call_all_readers(readers, partition_state),
+        "past": past,
+    }

@@ -18,14 +18,14 @@ from headwater.governance.contracts.checking import (
     policy_files,
     read_contract,
 )
-from headwater.governance.contracts.odcs import document_of
+from headwater.governance.contracts.odcs import contract_document
 from headwater.governance.contracts.reports import CheckedFile
-from headwater.governance.yaml_text import yaml_of
+from headwater.governance.yaml_text import to_yaml
 from headwater.questions import parameters as p
 from headwater.questions.answer_types.common import AnswerStruct, Count, Job, ListAnswer, Time
 from headwater.questions.declaring import question
 from headwater.questions.definitions import QuestionSources
-from headwater.questions.definitions.contracts import facts_of
+from headwater.questions.definitions.contracts import contract_facts_of
 from headwater.questions.resolved_moments import resolve_after
 from headwater.questions.subjects import Subject
 
@@ -90,16 +90,16 @@ def contract_yaml(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, against: p.Against = None
 ) -> ContractText:  # fmt: skip
     """Return the contract of a dataset as YAML of the Open Data Contract Standard."""
-    at_us = sources.open_views.now(lambda live, _: resolve_after(live, against))
-    document = document_of(facts_of(sources, [Subject(namespace, dataset)], at_us)[0])
-    return ContractText(yaml_of(document), f"{re.sub(r'[^A-Za-z0-9._-]+', '_', document['name'])[-100:]}.yml")
+    at_us = sources.open_views.query_current_index(lambda live, _: resolve_after(live, against))
+    document = contract_document(contract_facts_of(sources, [Subject(namespace, dataset)], at_us)[0])
+    return ContractText(to_yaml(document), f"{re.sub(r'[^A-Za-z0-9._-]+', '_', document['name'])[-100:]}.yml")
 
 
 @question("contracts", reads_lake=True)
 def contracts(sources: ContractSources, *, page: ListPage) -> Contracts:
     """List contracts and policies with their state, and for broken ones the reasons and the responsible runs."""
     observed = ObservedAnswers(lambda asked, given: to_builtins(asked.ask(sources, given)))
-    found = [*_states(sources.contracts, observed)]
+    found = [*_contract_states(sources.contracts, observed)]
     cut = _ORDER.page(found, page)
     states = Counter(each.state for each in found)
     return Contracts(folder=str(sources.contracts), items=list(cut.rows), states=dict(states), **cut.info)
@@ -119,7 +119,7 @@ _ORDER = RowOrder[ContractState](
 )  # fmt: skip
 
 
-def _states(folder: Path, observed: ObservedAnswers) -> Iterator[ContractState]:
+def _contract_states(folder: Path, observed: ObservedAnswers) -> Iterator[ContractState]:
     if not folder.is_dir():
         return
     for path in contract_paths([folder]):
@@ -131,28 +131,28 @@ def _states(folder: Path, observed: ObservedAnswers) -> Iterator[ContractState]:
             yield ContractState(name, None, None, "unreadable", 0, [], str(error))
             continue
         alone = file.promises[0] if len(file.promises) == 1 else None
-        yield _state(name, checked, alone.asked.text if alone else None, file.promises[0].version)
+        yield _contract_state(name, checked, alone.asked.text if alone else None, file.promises[0].version)
     for path in policy_files([folder]):
         try:
-            yield _state(path.name, check_policies(path, observed), None, None)
+            yield _contract_state(path.name, check_policies(path, observed), None, None)
         except GiveUp as error:
             yield ContractState(path.name, None, None, "unreadable", 0, [], str(error))
 
 
-def _state(name: str, checked: CheckedFile, dataset: str | None, version: str | None) -> ContractState:
+def _contract_state(name: str, checked: CheckedFile, dataset: str | None, version: str | None) -> ContractState:
     breaks = [
         ContractBreak(
             each.kind,
             each.dataset,
             each.column,
             each.message,
-            each.by.run,
-            each.by.time,
-            each.by.job,
+            each.responsible_run.run,
+            each.responsible_run.time,
+            each.responsible_run.job,
             each.is_warning,
         )
         for each in checked.breaks
     ]
     return ContractState(
-        name, dataset, version, "broken" if checked.broken() else "kept", checked.promises, breaks, None
+        name, dataset, version, "broken" if checked.broken_promises() else "kept", checked.promises, breaks, None
     )

@@ -12,12 +12,12 @@ from typing import NamedTuple, TypeVar
 from headwater.api.shapes import Freshness, GoldFreshness, IndexLag
 from headwater.common.errors import Behind, HeadwaterError, NotBuilt, NotConfigured, NotKnown
 from headwater.events.position import Source
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.home import IndexHome
-from headwater.index.reading.status import building_progress, served_progress, served_set_aside
-from headwater.index.stored.progress import SetAside
-from headwater.intake.event_log import LogReader, Readers, each
-from headwater.lake.bronze_follower import ahead, oldest_ahead_us
+from headwater.index.reading.status import building_progress, served_progress, served_set_aside_events
+from headwater.index.stored.progress import SetAsideEvent
+from headwater.intake.event_log import LogReader, Readers, call_all_readers
+from headwater.lake.bronze_follower import count_unprocessed, oldest_ahead_us
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.gold_pass import Gold
 
@@ -77,14 +77,14 @@ class FreshnessMeter:
         self._lock = threading.Lock()
         self._build_measured, self._unbuilt_s = -_MEASURE_INTERVAL_S, 0.0
 
-    def waiting(self) -> WaitingEvents:
+    def count_waiting(self) -> WaitingEvents:
         """Count the waiting events. Every event acknowledged before the call is counted or visible in answers.
 
         It checks log, bronze and index in the order of the data flow, so an event that moves on during the call is
         found at its next stage. Raises LogUnavailable or LakeUnavailable.
         """
         with self._lock:
-            return self._waiting()
+            return self._measure_waiting()
 
     def oldest_unseen_us(self) -> int | None:
         """Return when the oldest event that answers do not include was received (us, UTC); None if they include all.
@@ -93,29 +93,30 @@ class FreshnessMeter:
         """
         with self._lock:
             found = self._readers()
-            in_log = _oldest_us(found, self._bronze.watermarks([reader.source for reader in found]))
-            in_bronze = ahead(self._bronze, served_progress(self._home))[1]
+            in_log = _oldest_waiting_us(found, self._bronze.watermarks([reader.source for reader in found]))
+            in_bronze = count_unprocessed(self._bronze, served_progress(self._home))[1]
         return min((each_us for each_us in (*in_log, in_bronze) if each_us is not None), default=None)
 
-    def answer(self) -> Freshness:
+    def freshness_answer(self) -> Freshness:
         """Return the answer of the question `freshness`; see docs/reference/api.md."""
         with self._lock:
-            waiting = self._waiting()
+            waiting = self._measure_waiting()
             gold = self._gold_freshness(waiting.log_s)
             return Freshness(waiting.worst_s, waiting.log_s, waiting.bronze_s, waiting.events, gold)
 
     def index_lag(self) -> IndexLag:
         """Return the waiting events, and the number of events that the index could not process."""
-        waiting = self.waiting()
-        return IndexLag(waiting.events, waiting.worst_s, len(self.set_aside(0)))
+        waiting = self.count_waiting()
+        return IndexLag(waiting.events, waiting.worst_s, len(self.set_aside_events(0)))
 
-    def set_aside(self, since_us: int) -> list[tuple[Source, SetAside]]:
+    def set_aside_events(self, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
         """Return the events that the index could not process. since_us: only those received since then (us, UTC)."""
-        return served_set_aside(self._home, since_us)
+        return served_set_aside_events(self._home, since_us)
 
-    def ask_with_certainty(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
-        """Return the answer of `ask`. Let the error `unknown` pass only if no acknowledged event contains the name.
+    def ask_or_report_delay(self, ask: Callable[[], T], not_known_error: type[HeadwaterError] = NotKnown) -> T:
+        """Return the answer of `ask`.
 
+        Let the error `not_known_error` pass only if no acknowledged event contains the name.
         Raises Behind while waiting events may contain the name, and while the index is being built.
         """
         try:
@@ -123,46 +124,46 @@ class FreshnessMeter:
         except NotConfigured:
             raise
         except NotBuilt as error:
-            raise self._until_built(error) from error
-        except unknown as error:
-            waiting = self.waiting()
+            raise self._error_while_building(error) from error
+        except not_known_error as error:
+            waiting = self.count_waiting()
             if waiting.worst_s:
                 where = "log" if waiting.log_s == waiting.worst_s else "lake"
-                unknown_yet = f"{error}{self._index_trouble()}"
+                unknown_yet = f"{error}{self._index_error_text()}"
                 raise Behind(unknown_yet, where, waiting.worst_s, getattr(error, "nearest", ())) from error
         return ask()  # an event that arrived between the question and the check is visible by now
 
-    def _until_built(self, error: NotBuilt) -> HeadwaterError:
+    def _error_while_building(self, error: NotBuilt) -> HeadwaterError:
         """Return the error while the index is being built. Measures at most once a second to save CPU."""
         with self._lock:
             now = time.monotonic()
             if now >= self._build_measured + _MEASURE_INTERVAL_S and self._bronze.exists():
-                oldest_us = ahead(self._bronze, building_progress(self._home))[1]
-                self._build_measured, self._unbuilt_s = now, max(_MIN_AGE_S, _age_s(oldest_us))
+                oldest_us = count_unprocessed(self._bronze, building_progress(self._home))[1]
+                self._build_measured, self._unbuilt_s = now, max(_MIN_AGE_S, _oldest_age_s(oldest_us))
         if not self._unbuilt_s:
             return error
-        return Behind(f"{_NOT_BUILT}{self._index_trouble()}", "lake", self._unbuilt_s)
+        return Behind(f"{_NOT_BUILT}{self._index_error_text()}", "lake", self._unbuilt_s)
 
-    def _index_trouble(self) -> str:
+    def _index_error_text(self) -> str:
         """Return a sentence with the error that stopped the index; empty if it runs."""
         why = self.troubles().get("index")
         return f" The index has stopped: {why}" if why else ""
 
-    def _waiting(self) -> WaitingEvents:
+    def _measure_waiting(self) -> WaitingEvents:
         found = self._readers()
         passed = self._bronze.watermarks([reader.source for reader in found])
-        log_s = _age_s(*_oldest_us(found, passed))
-        in_log = sum(each(found, lambda reader: reader.pending(passed[reader.source]))) if log_s else 0
-        in_bronze, oldest_us = ahead(self._bronze, served_progress(self._home))
-        return WaitingEvents(log_s, _age_s(oldest_us), in_log, in_bronze)
+        log_s = _oldest_age_s(*_oldest_waiting_us(found, passed))
+        in_log = sum(call_all_readers(found, lambda reader: reader.pending(passed[reader.source]))) if log_s else 0
+        in_bronze, oldest_us = count_unprocessed(self._bronze, served_progress(self._home))
+        return WaitingEvents(log_s, _oldest_age_s(oldest_us), in_log, in_bronze)
 
     def _gold_freshness(self, in_log_s: float) -> GoldFreshness | None:
         """Return the freshness of gold; None without gold. It does not affect answers, which do not read gold."""
         last = self._gold.last_pass()
         if last is None:
             return None
-        lacking_s = _age_s(oldest_ahead_us(self._bronze, last.progress))
-        return GoldFreshness(iso(last.at_us) or "", max(in_log_s, lacking_s))
+        lacking_s = _oldest_age_s(oldest_ahead_us(self._bronze, last.progress))
+        return GoldFreshness(iso_time(last.at_us) or "", max(in_log_s, lacking_s))
 
 
 def log_age_s(readers: Readers, bronze: Bronze) -> float:
@@ -171,14 +172,14 @@ def log_age_s(readers: Readers, bronze: Bronze) -> float:
     Raises LogUnavailable or LakeUnavailable.
     """
     found = readers()
-    return _age_s(*_oldest_us(found, bronze.watermarks([reader.source for reader in found])))
+    return _oldest_age_s(*_oldest_waiting_us(found, bronze.watermarks([reader.source for reader in found])))
 
 
-def _oldest_us(readers: Sequence[LogReader], passed: Mapping[Source, int]) -> list[int | None]:
-    return each(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
+def _oldest_waiting_us(readers: Sequence[LogReader], passed: Mapping[Source, int]) -> list[int | None]:
+    return call_all_readers(readers, lambda reader: reader.received_us(passed[reader.source] + 1))
 
 
-def _age_s(*received_us: int | None) -> float:
+def _oldest_age_s(*received_us: int | None) -> float:
     """Return the age of the oldest time, 0 without any."""
     oldest = min((each_us for each_us in received_us if each_us is not None), default=None)
     return 0.0 if oldest is None else max(_MIN_AGE_S, time.time() - oldest / 1e6)

@@ -131,7 +131,7 @@ _KEYS = RowOrder[tuple[int, dict[str, Any]]](
 @question("keys", called="list")
 def keys(sources: IdentitySources, *, page: ListPage) -> KeysAnswer:
     """List keys with owners, expiry and last use. Callers without the role admin see only their own keys."""
-    found = sources.keys.listed(sources.caller)
+    found = sources.keys.list_keys(sources.caller)
     cut = _KEYS.page(enumerate(found, -len(found)), page)
     return msgspec.convert({"items": [key for _, key in cut.rows], **cut.info}, KeysAnswer)
 
@@ -148,13 +148,13 @@ def add_key(
 ) -> KeyMade:
     """Create a key and show its secret once. A name can have two valid keys, so that keys can be rotated."""
     wanted = KeyRequest(name, [role], namespace, dataset, expires or "365d")
-    return msgspec.convert(sources.keys.add(sources.caller, wanted), KeyMade)
+    return msgspec.convert(sources.keys.create_key(sources.caller, wanted), KeyMade)
 
 
 @question("keys/{which}/revoke", called="revoke", method="POST")
 def revoke_key(sources: IdentitySources, *, which: IdOrName) -> KeysRevoked:
     """Revoke keys. It takes effect within a second. Callers without the role admin can revoke their own keys."""
-    return msgspec.convert({"items": sources.keys.revoke(sources.caller, which)}, KeysRevoked)
+    return msgspec.convert({"items": sources.keys.revoke_keys(sources.caller, which)}, KeysRevoked)
 
 
 @question("keys/{which}/assign", called="assign", method="POST", role="admin")
@@ -162,7 +162,7 @@ def assign_key(
     sources: IdentitySources, *, which: IdOrName, subject: Subject, issuer: OwnersIssuer = None, name: OwnersName = None
 ) -> KeysAssigned:
     """Set the owner of keys. Besides administrators, only the owner can list and revoke them."""
-    return msgspec.convert({"items": sources.keys.assign(which, subject, issuer, name)}, KeysAssigned)
+    return msgspec.convert({"items": sources.keys.assign_owner(which, subject, issuer, name)}, KeysAssigned)
 
 
 @question("admin-log", reads_lake=True, role="admin")

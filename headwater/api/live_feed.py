@@ -64,13 +64,13 @@ class RejectedHappened(AnswerStruct):
 LIVE_EVENTS: dict[str, type[AnswerStruct]] = {"run": RunHappened, "edge": EdgeHappened, "rejected": RejectedHappened}
 
 
-class _Client:
+class _FeedClient:
     """A connected client with its queue. None in the queue ends the stream."""
 
     def __init__(self) -> None:
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_QUEUED)
 
-    def put(self, message: bytes | None) -> None:
+    def enqueue(self, message: bytes | None) -> None:
         try:
             self.queue.put_nowait(message)
         except asyncio.QueueFull:  # too slow: disconnect it; it resumes after its last event when it reconnects
@@ -87,98 +87,98 @@ class LiveFeed:
         self._slow_s = slow_s
         self._reader = FeedReader(home)
         self._reading = asyncio.Lock()
-        self._clients: set[_Client] = set()
+        self._clients: set[_FeedClient] = set()
         self._task: asyncio.Task[None] | None = None
         self._position: FeedPlace | None = None
 
     @property
-    def listening(self) -> int:
+    def client_count(self) -> int:
         """The number of clients."""
         return len(self._clients)
 
-    async def open(self, last_id: str | None) -> "LiveStream":
+    async def add_client(self, last_id: str | None) -> "LiveStream":
         """Add a client. last_id: resume after this event, None to start now.
 
         Raises LakeUnavailable while there is no index.
         """
-        client = _Client()
+        client = _FeedClient()
         async with self._reading:
-            self._broadcast(await asyncio.to_thread(self._read, from_now=not self._clients))
-            missed = await asyncio.to_thread(self._missed, last_id)
+            self._broadcast(await asyncio.to_thread(self._read_new_events, from_now=not self._clients))
+            missed = await asyncio.to_thread(self._events_missed_since, last_id)
             begin = (
                 FeedEvent(str(self._position), "reset", {})
                 if missed is None
                 else FeedEvent(last_id or str(self._position), "hello", {})
             )
-            for message in _messages([begin, *(missed or ())]):
-                client.put(message)
+            for message in _encode_messages([begin, *(missed or ())]):
+                client.enqueue(message)
             self._clients.add(client)
             if self._task is None or self._task.done():
-                self._task = asyncio.create_task(self._follow())
+                self._task = asyncio.create_task(self._follow_index())
         return LiveStream(self, client, self._slow_s)
 
-    def remove(self, client: _Client) -> None:
+    def remove_client(self, client: _FeedClient) -> None:
         """Remove a client."""
         self._clients.discard(client)
 
     def close(self) -> None:
         """End every stream."""
         for client in self._clients:
-            client.put(None)
+            client.enqueue(None)
 
-    async def _follow(self) -> None:
+    async def _follow_index(self) -> None:
         while self._clients:
             await asyncio.sleep(POLL_INTERVAL_S)
             async with self._reading:
                 with contextlib.suppress(LakeUnavailable):  # the index is being rebuilt; continue with the new file
-                    self._broadcast(await asyncio.to_thread(self._read))
+                    self._broadcast(await asyncio.to_thread(self._read_new_events))
         self._reader.close()
 
-    def _read(self, *, from_now: bool = False) -> Sequence[FeedEvent]:
+    def _read_new_events(self, *, from_now: bool = False) -> Sequence[FeedEvent]:
         """Read new events. from_now: skip the events before now, because there were no clients."""
         if self._position is None or from_now:
-            self._position = self._reader.newest()
-        found, self._position = self._reader.read(self._position)
+            self._position = self._reader.end_of_feed()
+        found, self._position = self._reader.read_changes(self._position)
         return found
 
-    def _missed(self, last_id: str | None) -> Sequence[FeedEvent] | None:
+    def _events_missed_since(self, last_id: str | None) -> Sequence[FeedEvent] | None:
         """Return the events after an id up to the current position; None if they are no longer available."""
-        at, missed = self._reader.find(last_id) if last_id else self._position, list[FeedEvent]()
+        at, missed = self._reader.find_place(last_id) if last_id else self._position, list[FeedEvent]()
         while at is not None and at != self._position and len(missed) <= MAX_REPLAYED:
-            found, at = self._reader.read(at, until=self._position)
+            found, at = self._reader.read_changes(at, until=self._position)
             missed += found
         return None if at is None or len(missed) > MAX_REPLAYED else missed
 
     def _broadcast(self, found: Sequence[FeedEvent]) -> None:
-        for message in _messages(found):
+        for message in _encode_messages(found):
             for client in self._clients:
-                client.put(message)
+                client.enqueue(message)
 
 
-def _messages(found: Iterable[FeedEvent]) -> list[bytes]:
-    return [_encoded(happened) for happened in found]
+def _encode_messages(found: Iterable[FeedEvent]) -> list[bytes]:
+    return [_encode_event(happened) for happened in found]
 
 
-def _encoded(happened: FeedEvent) -> bytes:
+def _encode_event(event: FeedEvent) -> bytes:
     """Encode a server-sent event. Encoded JSON contains no line breaks."""
-    data = msgspec.json.encode(happened.value)
-    return f"id: {happened.id}\nevent: {happened.kind}\ndata: ".encode() + data + b"\n\n"
+    data = msgspec.json.encode(event.content)
+    return f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + data + b"\n\n"
 
 
 class LiveStream:
     """The response to one client, an ASGI application."""
 
-    def __init__(self, live: LiveFeed, client: _Client, slow_s: float):
+    def __init__(self, live: LiveFeed, client: _FeedClient, slow_s: float):
         self._slow_s = slow_s
         self._live = live
         self._client = client
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client disconnects, and a heartbeat comment while there are none."""
-        gone = asyncio.create_task(self._until_gone(receive))
+        gone = asyncio.create_task(self._wait_for_disconnect(receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            while (message := await self._next()) is not None:
+            while (message := await self._next_message()) is not None:
                 part = {"type": "http.response.body", "body": message, "more_body": True}
                 await asyncio.wait_for(send(part), self._slow_s)
             await asyncio.wait_for(send({"type": "http.response.body", "body": b""}), self._slow_s)
@@ -186,20 +186,20 @@ class LiveStream:
             pass  # the server closes the connection, because the response is not complete
         finally:
             gone.cancel()
-            self._live.remove(self._client)
+            self._live.remove_client(self._client)
 
-    async def _next(self) -> bytes | None:
+    async def _next_message(self) -> bytes | None:
         try:
             return await asyncio.wait_for(self._client.queue.get(), HEARTBEAT_S)
         except TimeoutError:
             return b":\n\n"
 
-    async def _until_gone(self, receive: Receive) -> None:
+    async def _wait_for_disconnect(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        self._client.put(None)
+        self._client.enqueue(None)
 
 
-def last_id(request: Request) -> str | None:
+def last_event_id(request: Request) -> str | None:
     """Return the id of the last event that a client received."""
     return request.headers.get("last-event-id") or request.query_params.get("lastEventId")

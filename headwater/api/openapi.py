@@ -44,14 +44,14 @@ _STREAM = {
 _ANSWER = {"content": {_JSON: {"schema": {"type": "object"}}}}
 
 
-def document(routes: Sequence[Question]) -> dict[str, Any]:
+def openapi_document(routes: Sequence[Question]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the routes, the receiver and the health checks."""
     answers = [route.answer for route in routes if route.answer and route.answer is not ContractText]
     shapes = [*answers, *LIVE_EVENTS.values(), *READ_BY_PAGE.values(), Error]
     _, schemas = msgspec.json.schema_components(shapes, ref_template=f"{_SCHEMAS}{{name}}")
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(f"{BASE}/{route.path}", {})[route.method.lower()] = _operation(route)
+        paths.setdefault(f"{BASE}/{route.path}", {})[route.method.lower()] = _operation_json(route)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -61,7 +61,7 @@ def document(routes: Sequence[Question]) -> dict[str, Any]:
             "are configured, requests from this machine need none.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "paths": {**paths, **_intake(), **_health()},
+        "paths": {**paths, **_intake_paths(), **_health_paths()},
         "components": {
             "schemas": schemas,
             "securitySchemes": {
@@ -74,7 +74,7 @@ def document(routes: Sequence[Question]) -> dict[str, Any]:
     }
 
 
-def _operation(route: Question) -> dict[str, Any]:
+def _operation_json(route: Question) -> dict[str, Any]:
     if route.answer is None:
         answer: dict[str, Any] = {"content": {"text/event-stream": {"schema": _STREAM}}}
     elif route.answer is ContractText:
@@ -86,32 +86,34 @@ def _operation(route: Question) -> dict[str, Any]:
         "summary": route.summary,
         "tags": [topic_of(route)],
         "description": f"Requires the role `{route.role}`.",
-        "parameters": [_parameter(each) for each in route.parameters],
-        "responses": {"200": {"description": "The answer", **answer}, **_refusals(*_REFUSALS)},
+        "parameters": [_parameter_json(each) for each in route.parameters],
+        "responses": {"200": {"description": "The answer", **answer}, **_refusal_responses(*_REFUSALS)},
     }
 
 
-def _parameter(each: Parameter) -> dict[str, Any]:
+def _parameter_json(each: Parameter) -> dict[str, Any]:
     return {
         "name": each.name, "in": each.place, "required": each.required, "schema": each.schema,
         "description": each.meaning,
     }  # fmt: skip
 
 
-def _refusals(*statuses: str) -> dict[str, Any]:
+def _refusal_responses(*statuses: str) -> dict[str, Any]:
     refused = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}Error"}}}}
     return {status: {"description": _REFUSALS.get(status, "Refused"), **refused} for status in statuses}
 
 
-def _intake() -> Mapping[str, Any]:
-    refusals = _refusals("400", "401", "403", "408", "413", "415", "431", "503")
+def _intake_paths() -> Mapping[str, Any]:
+    refusals = _refusal_responses("400", "401", "403", "408", "413", "415", "431", "503")
     one = {"operationId": "lineage", "summary": "Send one OpenLineage event; 200 means that it is on disk"}
     many = {"operationId": "batch", "summary": "Send an array of events; the answer lists refused items"}
     array = {"type": "array", "items": _EVENT, "maxItems": 10_000}
     return {
-        "/api/v1/lineage": {"post": _post(one, _EVENT, {"200": {"description": "Accepted", **_ANSWER}, **refusals})},
+        "/api/v1/lineage": {
+            "post": _post_operation(one, _EVENT, {"200": {"description": "Accepted", **_ANSWER}, **refusals})
+        },
         "/api/v1/lineage/batch": {
-            "post": _post(many, array, {
+            "post": _post_operation(many, array, {
                 "200": {"description": "Some events were refused: see `failed_events`", **_ANSWER},
                 "204": {"description": "All events were accepted"}, **refusals,
             })
@@ -119,12 +121,12 @@ def _intake() -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _post(what: Mapping[str, Any], schema: Mapping[str, Any], responses: Mapping[str, Any]) -> dict[str, Any]:
+def _post_operation(what: Mapping[str, Any], schema: Mapping[str, Any], responses: Mapping[str, Any]) -> dict[str, Any]:
     body = {"required": True, "content": {_JSON: {"schema": schema}}}
     return {**what, "tags": ["intake"], "requestBody": body, "responses": responses}
 
 
-def _health() -> Mapping[str, Any]:
+def _health_paths() -> Mapping[str, Any]:
     return {
         path: {
             "get": {
@@ -140,7 +142,7 @@ def _health() -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-class Docs:
+class ApiDocs:
     """The OpenAPI document and its page. Both are built once."""
 
     def __init__(self, access: Authenticator, routes: Callable[[], Sequence[Question]]):
@@ -150,29 +152,29 @@ class Docs:
 
     def routes(self) -> list[HttpRoute]:
         """Return the routes of both."""
-        return [HttpRoute("/openapi.json", self._json), HttpRoute("/docs", self._page)]
+        return [HttpRoute("/openapi.json", self._serve_document), HttpRoute("/docs", self._serve_page)]
 
-    async def _json(self, request: Request) -> Response:
+    async def _serve_document(self, request: Request) -> Response:
         refusal = await authorization_error(self._access, request, "read")
         if refusal:
             return refusal
-        return Response(await asyncio.to_thread(lambda: self._document), media_type="application/json")
+        return Response(await asyncio.to_thread(lambda: self._encoded_document), media_type="application/json")
 
-    async def _page(self, _: Request) -> Response:
+    async def _serve_page(self, _: Request) -> Response:
         """Serve the page. It is public, and asks the user for the key to load the document."""
-        return Response(self._html, media_type="text/html", headers=self._headers)
+        return Response(self._page_html, media_type="text/html", headers=self._page_headers)
 
     @cached_property
-    def _document(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(document(self._routes())), indent=1)
+    def _encoded_document(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(openapi_document(self._routes())), indent=1)
 
     @cached_property
-    def _html(self) -> str:
+    def _page_html(self) -> str:
         return files("headwater.api").joinpath("docs.html").read_text(encoding="utf-8")
 
     @cached_property
-    def _headers(self) -> dict[str, str]:
-        allowed = {name: _digest(self._html, name) for name in ("style", "script")}
+    def _page_headers(self) -> dict[str, str]:
+        allowed = {name: _csp_hash(self._page_html, name) for name in ("style", "script")}
         policy = "; ".join([
             "default-src 'none'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'",
             "frame-ancestors 'none'", *(f"{name}-src '{digest}'" for name, digest in allowed.items()),
@@ -184,7 +186,7 @@ class Docs:
         }
 
 
-def _digest(page: str, element: str) -> str:
+def _csp_hash(page: str, element: str) -> str:
     """Return the hash of the page's style or script for the content security policy, which allows nothing else."""
     text = page.partition(f"<{element}>")[2].partition(f"</{element}>")[0]
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -32,11 +32,11 @@ Recorder = Callable[[Actor, str, str, Outcome, str], None]
 
 async def authorize(access: Authenticator, request: Request, role: Role) -> Caller | Response:
     """Return the caller of a request, or the response if its credential is missing, wrong or lacks a role."""
-    key = await access.find(dict(request.headers), request.url.query, request.method)
+    key = await access.find_caller(dict(request.headers), request.url.query, request.method)
     if key is None:
         status, _, what, fix = access.denial(request.headers, request.url.query)
         return error_response(status, what, fix)
-    if not key.may(role):
+    if not key.has_role(role):
         return error_response(403, f"{key.title} may not {_ACTIONS[role]}.", f"Use a key with the role `{role}`.")
     return key
 

@@ -193,13 +193,13 @@ def losses(
 @question("sinks/{sink}/names", called="names")
 def names(sources: SinkSources, *, sink: Name, namespace: p.SentNamespace, name: p.SentName) -> SinkNames:
     """Explain the type and qualified name of a dataset in Purview, rule by rule."""
-    return msgspec.convert(sources.sinks.names(sink, namespace, name), SinkNames)
+    return msgspec.convert(sources.sinks.explain_dataset_name(sink, namespace, name), SinkNames)
 
 
 @question("sinks/{sink}/check", called="check", method="POST", role="admin")
 def check(sources: SinkSources, *, sink: Name) -> SinkChecked:
     """Connect to the target of a sink and authenticate, without sending events. Reports what is missing."""
-    return msgspec.convert(sources.sinks.check(sink), SinkChecked)
+    return msgspec.convert(sources.sinks.check_connection(sink), SinkChecked)
 
 
 @question("sinks/{sink}/pause", called="pause", method="POST", role="admin")
@@ -210,17 +210,17 @@ def pause(sources: SinkSources, *, sink: Name) -> SinkItem:
 
 @question("sinks/{sink}/resume", called="resume", method="POST", role="admin")
 def resume(sources: SinkSources, *, sink: Name) -> SinkItem:
-    """Resume a set_paused sink at its position."""
+    """Resume a paused sink at its position."""
     return msgspec.convert(sources.sinks.set_paused(sink, is_paused=False), SinkItem)
 
 
 @question("sinks/{sink}/reset", called="reset", method="POST", role="admin")
 def reset(sources: SinkSources, *, sink: Name, to: NewPosition) -> SinkReset:
     """Set the position of a sink. It delivers all later events, including those delivered before."""
-    return msgspec.convert(sources.sinks.reset(sink, to), SinkReset)
+    return msgspec.convert(sources.sinks.reset_position(sink, to), SinkReset)
 
 
 @question("sinks/{sink}/redrive", called="redrive", method="POST", role="admin")
 def redrive(sources: SinkSources, *, sink: Name, limit: MaxDeadLetters = 999_999_999) -> SinkRedriven:
     """Send dead letters of a sink again, and remove those that the target accepts."""
-    return msgspec.convert(sources.sinks.redrive(sink, limit), SinkRedriven)
+    return msgspec.convert(sources.sinks.redrive_dead_letters(sink, limit), SinkRedriven)

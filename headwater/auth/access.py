@@ -13,13 +13,13 @@ REVEAL_SECRETS = "reveal"
 """Serialization context that writes secrets in clear, to pass settings to a child process."""
 
 
-def _shown(secret: SecretStr | None, info: SerializationInfo) -> str | None:
+def _serialize_secret(secret: SecretStr | None, info: SerializationInfo) -> str | None:
     if secret is None:
         return None
     return secret.get_secret_value() if info.context == REVEAL_SECRETS else "***"
 
 
-Secret = Annotated[SecretStr, PlainSerializer(_shown)]
+Secret = Annotated[SecretStr, PlainSerializer(_serialize_secret)]
 """A setting whose value is never printed."""
 
 Role = Literal["write", "read", "admin"]
@@ -78,7 +78,7 @@ class Caller(NamedTuple):
         """The caller in error messages."""
         return f"Key {self.name!r}" if self.kind == "key" else f"{'User' if self.is_person else 'Client'} {self.name!r}"
 
-    def may(self, role: Role) -> bool:
+    def has_role(self, role: Role) -> bool:
         """Return whether the caller has a role; `admin` includes all roles."""
         return role in self.roles or "admin" in self.roles
 
@@ -121,7 +121,7 @@ class Key(BaseModel):
     owner: Identity | None = Field(default=None, description="The person who may list and revoke it.")
 
     @validator(mode="after")
-    def _is_one(self) -> Self:
+    def _check_one_secret(self) -> Self:
         if (self.key is None) == (self.sha256 is None):
             raise ValueError(f"key {self.name!r} needs either `key` or `sha256`")
         return self

@@ -63,23 +63,23 @@ class Authenticator:
         """Whether requests need no credential. An existing key file ends open access, even if it is empty."""
         return not self._fixed and self.tokens is None and (self.file is None or not self.file.exists)
 
-    async def find(self, headers: Mapping[str, str], query: str, method: str = "GET") -> Caller | None:
+    async def find_caller(self, headers: Mapping[str, str], query: str, method: str = "GET") -> Caller | None:
         """Return the caller of a request; None if its credential is missing, wrong or expired.
 
         Checks `Authorization: Bearer`, `x-functions-key`, `?code=` and the session cookie, in this order. A session
         needs CSRF_HEADER for methods other than GET and HEAD. headers: names in lower case.
         """
-        if self.file is not None and self.file.is_due():
+        if self.file is not None and self.file.take_reload_turn():
             self.file.reload()  # it is one stat call; starting a thread would cost a hundred times as much
         if self.is_open:
             return ANYONE
         presented = _presented_secret(headers, query)
         if not presented:
             return self._session_caller(headers, method)
-        key = self._key(digest_of(presented))
+        key = self._key_by_digest(digest_of(presented))
         if key is not None:
             return key.caller if key.expires is None or key.is_valid(datetime.now(UTC)) else None
-        return await self.tokens.caller(presented) if self.tokens and presented.count(".") == 2 else None
+        return await self.tokens.caller_from_token(presented) if self.tokens and presented.count(".") == 2 else None
 
     def denial(self, headers: Mapping[str, str], query: str) -> Denial:
         """Return the response to a request for which `find` returned None."""
@@ -91,7 +91,7 @@ class Authenticator:
         if self.file is not None and self.file.unsaved_uses():
             await asyncio.to_thread(self.file.save_uses)
 
-    def _key(self, digest: bytes) -> Key | None:
+    def _key_by_digest(self, digest: bytes) -> Key | None:
         """Find a key by the digest of its secret. The time of the lookup reveals only digests, not secrets."""
         found = self._fixed.get(digest)
         if found is None and self.file is not None:
@@ -103,7 +103,7 @@ class Authenticator:
     def _session_caller(self, headers: Mapping[str, str], method: str) -> Caller | None:
         if self.sessions is None or (method not in ("GET", "HEAD") and CSRF_HEADER not in headers):
             return None
-        return self.sessions.caller(headers.get("cookie", ""))
+        return self.sessions.caller_from_cookies(headers.get("cookie", ""))
 
 
 def _presented_secret(headers: Mapping[str, str], query: str) -> str:

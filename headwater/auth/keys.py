@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from headwater.auth.access import Caller, Identity, Key, Role, digest_of
-from headwater.common.durations import seconds
+from headwater.common.durations import parse_duration_s
 from headwater.common.errors import HeadwaterError, NotConfigured, WrongQuestion, WrongSetting
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class KeyFile:
         self.used: dict[str, float] = {}
         self.exists = False
 
-    def is_due(self) -> bool:
+    def take_reload_turn(self) -> bool:
         """Return whether to reload the file now. Returns True once per interval."""
         now = time.monotonic()
         if now < self._next_reload:
@@ -79,54 +79,56 @@ class KeyFile:
             text = self._store.read()
             self.exists = self.exists or text is not None
             if text != self._text:
-                self.keys = {key.digest: key for key in read_keys(text)}
+                self.keys = {key.digest: key for key in parse_keys(text)}
                 self._text = text
         except HeadwaterError as error:
             self.exists = True
             log.error("Cannot reload the key file, the previous keys stay valid: %s", error)
 
-    def all(self) -> Sequence[Key]:
+    def current_keys(self) -> Sequence[Key]:
         """Return the current keys. Raises LakeUnavailable or WrongSetting if they cannot be read."""
-        return read_keys(self._store.read())
+        return parse_keys(self._store.read())
 
-    def last_used(self) -> dict[str, float]:
+    def last_uses_s(self) -> dict[str, float]:
         """Return the approximate time of the last use by key id (s since 1970), as saved by all processes."""
         found: dict[str, float] = json.loads(self._uses.read() or "{}")
         return {name: max(when, self.used.get(name, 0.0)) for name, when in (self.used | found).items()}
 
-    def add(self, wanted: Key) -> tuple[Key, str]:
+    def add_key(self, request: Key) -> tuple[Key, str]:
         """Add a key with a new id and secret, and return the key and the secret, which is not stored.
 
         Raises WrongSetting if the name already has MAX_KEYS_PER_NAME valid keys.
         """
         secret = PREFIX + secrets.token_urlsafe(32)
         made = {"id": secrets.token_hex(4), "sha256": digest_of(secret).hex(), "key": None, "made": datetime.now(UTC)}
-        key = Key.model_validate(wanted.model_dump() | made)
+        key = Key.model_validate(request.model_dump() | made)
 
         def edit(text: str | None) -> str:
-            found = read_keys(text)
+            found = parse_keys(text)
             valid = [each for each in found if each.name == key.name and each.is_valid(datetime.now(UTC))]
             if len(valid) >= MAX_KEYS_PER_NAME:
                 ids = " and ".join(each.id for each in valid)
                 raise WrongSetting(f"{key.name!r} has {len(valid)} valid keys: {ids}. Revoke one of them first.")
             return serialize_keys([*found, key])
 
-        self._change(edit)
+        self._change_file(edit)
         return key, secret
 
-    def revoke(self, which: Callable[[Key], bool]) -> Sequence[Key]:
+    def remove_keys(self, is_match: Callable[[Key], bool]) -> Sequence[Key]:
         """Remove the matching keys and return them."""
-        return self._replace(which, lambda _: None)
+        return self._replace_keys(is_match, lambda _: None)
 
-    def assign(self, which: Callable[[Key], bool], owner: Identity) -> Sequence[Key]:
+    def set_owner(self, is_match: Callable[[Key], bool], owner: Identity) -> Sequence[Key]:
         """Set the owner of the matching keys and return the changed keys."""
 
-        def owned(key: Key) -> Key:
+        def with_owner(key: Key) -> Key:
             return key.model_copy(update={"owner": owner})
 
-        return [owned(key) for key in self._replace(which, owned)]
+        return [with_owner(key) for key in self._replace_keys(is_match, with_owner)]
 
-    def _replace(self, which: Callable[[Key], bool], new: Callable[[Key], Key | None]) -> Sequence[Key]:
+    def _replace_keys(
+        self, is_match: Callable[[Key], bool], replacement_of: Callable[[Key], Key | None]
+    ) -> Sequence[Key]:
         """Replace the matching keys and return the old ones.
 
         Without a match, write nothing, because a new file would end open access.
@@ -134,18 +136,18 @@ class KeyFile:
         old: list[Key] = []
 
         def edit(text: str | None) -> str:
-            found = read_keys(text)
-            old[:] = [key for key in found if which(key)]
+            found = parse_keys(text)
+            old[:] = [key for key in found if is_match(key)]
             if not old:
                 raise _NoKeyMatches
-            replaced = [new(key) if key in old else key for key in found]
+            replaced = [replacement_of(key) if key in old else key for key in found]
             return serialize_keys([key for key in replaced if key is not None])
 
         with suppress(_NoKeyMatches):
-            self._change(edit)
+            self._change_file(edit)
         return old
 
-    def _change(self, edit: Callable[[str | None], str]) -> None:
+    def _change_file(self, edit: Callable[[str | None], str]) -> None:
         self._store.change(edit)
         self._next_reload = 0.0  # the next request of this process sees the change
 
@@ -165,7 +167,7 @@ class KeyFile:
             log.error("Cannot save when keys were used: %s", error)
 
 
-def read_keys(text: str | None) -> Sequence[Key]:
+def parse_keys(text: str | None) -> Sequence[Key]:
     """Parse a key file. Raises WrongSetting, whose message does not quote the file."""
     try:
         return _KEYS.validate_json(text) if text else ()
@@ -208,14 +210,14 @@ class KeyManager:
         self._fixed = fixed
         self._issuer = issuer
 
-    def listed(self, caller: Caller) -> list[dict[str, Any]]:
+    def list_keys(self, caller: Caller) -> list[dict[str, Any]]:
         """Return the keys without their hashes: all for an administrator, their own for a person."""
-        used = self._file.last_used()
-        mine = [key for key in self._file.all() if _may_manage(caller, key)]
-        fixed = list(self._fixed) if caller.may("admin") else []
-        return [_shown(key, used.get(key.id) if key.id else None) for key in (*mine, *fixed)]
+        used = self._file.last_uses_s()
+        mine = [key for key in self._file.current_keys() if _may_manage(caller, key)]
+        fixed = list(self._fixed) if caller.has_role("admin") else []
+        return [_key_json(key, used.get(key.id) if key.id else None) for key in (*mine, *fixed)]
 
-    def add(self, caller: Caller, wanted: KeyRequest) -> dict[str, Any]:
+    def create_key(self, caller: Caller, request: KeyRequest) -> dict[str, Any]:
         """Create a key. The answer contains the secret, which cannot be shown again.
 
         Raises WrongQuestion if the caller may not create such a key. Only administrators and signed-in persons create
@@ -225,38 +227,42 @@ class KeyManager:
             raise WrongQuestion(
                 "There are no keys yet, and the first key cannot be created over HTTP. Run `headwater keys add`."
             )
-        namespaces, datasets = frozenset(wanted.namespaces), frozenset(wanted.datasets)
-        name = wanted.name
+        namespaces, datasets = frozenset(request.namespaces), frozenset(request.datasets)
+        name = request.name
         if not _NAME.fullmatch(name):
             raise WrongQuestion(
                 f"{name[:100]!r} is not a valid name of a key. Use 1 to 99 letters, digits, spaces and . @ + - _"
             )
-        if not caller.may("admin"):
-            _check_own(caller, frozenset(wanted.roles), namespaces)
-            name, namespaces, datasets = _own_name(caller, name), namespaces or caller.namespaces, frozenset[str]()
+        if not caller.has_role("admin"):
+            _check_personal_request(caller, frozenset(request.roles), namespaces)
+            name, namespaces, datasets = (
+                _personal_key_name(caller, name),
+                namespaces or caller.namespaces,
+                frozenset[str](),
+            )
         try:
-            lasts = None if wanted.lasts == NEVER else timedelta(seconds=seconds(wanted.lasts))
+            lasts = None if request.lasts == NEVER else timedelta(seconds=parse_duration_s(request.lasts))
             expires = datetime.now(UTC) + lasts if lasts else None
-            key, secret = self._file.add(
+            key, secret = self._file.add_key(
                 Key(
-                    name=name, sha256="0" * 64, roles=frozenset(wanted.roles), namespaces=namespaces,
+                    name=name, sha256="0" * 64, roles=frozenset(request.roles), namespaces=namespaces,
                     datasets=datasets or None, expires=expires, made_by=caller.label,
                     owner=caller.identity if caller.is_person else None,
                 )
             )  # fmt: skip
         except (WrongSetting, OverflowError) as error:
             raise WrongQuestion(str(error)) from error
-        return {**_shown(key, None), "key": secret}
+        return {**_key_json(key, None), "key": secret}
 
-    def revoke(self, caller: Caller, which: str) -> list[dict[str, Any]]:
+    def revoke_keys(self, caller: Caller, id_or_name: str) -> list[dict[str, Any]]:
         """Revoke the key with this id, or all keys with this name. Raises NotConfigured if the caller has none."""
-        gone = self._file.revoke(lambda key: which in (key.id, key.name) and _may_manage(caller, key))
+        gone = self._file.remove_keys(lambda key: id_or_name in (key.id, key.name) and _may_manage(caller, key))
         if not gone:
-            raise self._unknown(caller, which, "Remove it from the settings.")
-        return [_shown(key, None) for key in gone]
+            raise self._unknown_key_error(caller, id_or_name, "Remove it from the settings.")
+        return [_key_json(key, None) for key in gone]
 
-    def assign(
-        self, which: str, subject: str, issuer: str | None = None, name: str | None = None
+    def assign_owner(
+        self, id_or_name: str, subject: str, issuer: str | None = None, name: str | None = None
     ) -> list[dict[str, Any]]:
         """Set the owner of the key with this id, or of all keys with this name; for administrators.
 
@@ -272,24 +278,26 @@ class KeyManager:
             raise WrongQuestion(
                 "The subject must have 1 to 255 characters. Use `sub` of the owner's tokens."
             ) from error
-        changed = self._file.assign(lambda key: which in (key.id, key.name), owner)
+        changed = self._file.set_owner(lambda key: id_or_name in (key.id, key.name), owner)
         if not changed:
-            raise self._unknown(None, which, "Only keys of the file can have an owner.")
-        return [_shown(key, None) for key in changed]
+            raise self._unknown_key_error(None, id_or_name, "Only keys of the file can have an owner.")
+        return [_key_json(key, None) for key in changed]
 
-    def _unknown(self, caller: Caller | None, which: str, fix: str) -> HeadwaterError:
+    def _unknown_key_error(self, caller: Caller | None, id_or_name: str, fix: str) -> HeadwaterError:
         """Return the error for a key that is not in the file. caller: None for an administrator."""
-        if (caller is None or caller.may("admin")) and any(key.name == which for key in self._fixed):
-            return WrongQuestion(f"Key {which[:100]!r} is in the settings. {fix}")
-        return NotConfigured("key", which, [])
+        if (caller is None or caller.has_role("admin")) and any(key.name == id_or_name for key in self._fixed):
+            return WrongQuestion(f"Key {id_or_name[:100]!r} is in the settings. {fix}")
+        return NotConfigured("key", id_or_name, [])
 
 
 def _may_manage(caller: Caller, key: Key) -> bool:
     """Return whether a caller may list and revoke a key. Only the identity counts, because names are not unique."""
-    return caller.may("admin") or (caller.is_person and key.owner is not None and key.owner.is_same(caller.identity))
+    return caller.has_role("admin") or (
+        caller.is_person and key.owner is not None and key.owner.is_same(caller.identity)
+    )
 
 
-def _own_name(caller: Caller, name: str) -> str:
+def _personal_key_name(caller: Caller, name: str) -> str:
     """Return the name of a person's own key. It contains a hash of the identity, so it is unique among persons."""
     assert caller.identity is not None  # noqa: S101 - _check_own: a person
     identity = f"{caller.identity.issuer}\n{caller.identity.subject}"
@@ -297,7 +305,7 @@ def _own_name(caller: Caller, name: str) -> str:
     return f"{caller.name[:MAX_NAME_PREFIX]}#{mark}:{name}"
 
 
-def _check_own(caller: Caller, roles: frozenset[Role], namespaces: frozenset[str]) -> None:
+def _check_personal_request(caller: Caller, roles: frozenset[Role], namespaces: frozenset[str]) -> None:
     if not caller.is_person or caller.identity is None:
         raise WrongQuestion(
             "Only administrators and signed-in persons can create keys. Sign in, or ask an administrator."
@@ -309,17 +317,17 @@ def _check_own(caller: Caller, roles: frozenset[Role], namespaces: frozenset[str
         )
 
 
-def _shown(key: Key, used: float | None) -> dict[str, Any]:
+def _key_json(key: Key, used: float | None) -> dict[str, Any]:
     return {
         "id": key.id, "name": key.name, "roles": sorted(key.roles), "namespaces": sorted(key.namespaces),
-        "datasets": None if key.datasets is None else sorted(key.datasets), "made": _text(key.made),
-        "made_by": key.made_by, **_shown_owner(key.owner), "expires": _text(key.expires),
+        "datasets": None if key.datasets is None else sorted(key.datasets), "made": _iso_time(key.made),
+        "made_by": key.made_by, **_owner_json(key.owner), "expires": _iso_time(key.expires),
         "valid": key.is_valid(datetime.now(UTC)),
-        "last_used": _text(datetime.fromtimestamp(used, UTC)) if used else None, "kept": _storage_kind(key),
+        "last_used": _iso_time(datetime.fromtimestamp(used, UTC)) if used else None, "kept": _storage_kind(key),
     }  # fmt: skip
 
 
-def _shown_owner(owner: Identity | None) -> dict[str, str | None]:
+def _owner_json(owner: Identity | None) -> dict[str, str | None]:
     return {
         "owner": (owner.name or owner.subject) if owner else UNASSIGNED,
         "owner_issuer": owner.issuer if owner else None,
@@ -332,5 +340,5 @@ def _storage_kind(key: Key) -> str:
     return "file" if key.id else "settings, in clear" if key.key else "settings"
 
 
-def _text(moment: datetime | None) -> str | None:
+def _iso_time(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z") if moment else None

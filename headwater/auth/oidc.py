@@ -87,7 +87,7 @@ class IssuerKeys:
     async def metadata(self) -> ProviderMetadata:
         """Return the metadata of the issuer. Raises Retry if it does not answer or has another name."""
         if self._metadata is None:
-            found = await _json(self._client, f"{self._url}/.well-known/openid-configuration")
+            found = await _get_json(self._client, f"{self._url}/.well-known/openid-configuration")
             try:
                 metadata = ProviderMetadata(*(str(found[name]) for name in ProviderMetadata._fields))
             except KeyError as error:
@@ -99,12 +99,12 @@ class IssuerKeys:
             self._metadata = metadata
         return self._metadata
 
-    async def key(self, key_id: str) -> jwt.PyJWK | None:
+    async def find_key(self, key_id: str) -> jwt.PyJWK | None:
         """Return a key; None if unknown. Fetches the keys, at a limited rate, if the id is unknown or they are old."""
         if self._should_fetch(key_id):
             async with self._lock:
                 if self._should_fetch(key_id):  # another request may have fetched them in the meantime
-                    await self._fetch()
+                    await self._fetch_keys()
         is_stale = time.monotonic() - self._fetched > KEYS_EXPIRE_S
         return None if is_stale else self._keys.get(key_id)
 
@@ -113,10 +113,10 @@ class IssuerKeys:
         missing = key_id not in self._keys or now - self._fetched > KEYS_FRESH_S
         return missing and now - self._attempted > FETCH_INTERVAL_S
 
-    async def _fetch(self) -> None:
+    async def _fetch_keys(self) -> None:
         self._attempted = time.monotonic()
         try:
-            found = await _json(self._client, (await self.metadata()).jwks_uri)
+            found = await _get_json(self._client, (await self.metadata()).jwks_uri)
             self._keys = {key.key_id: key for key in _parse_keys(found) if key.key_id}
             self._fetched = time.monotonic()
         except (Retry, AttributeError, TypeError) as error:
@@ -132,13 +132,13 @@ class TokenVerifier:
         self.keys = IssuerKeys(issuer.url, self.client)
         self._known: dict[bytes, tuple[float, Caller]] = {}
 
-    async def caller(self, token: str) -> Caller | None:
+    async def caller_from_token(self, token: str) -> Caller | None:
         """Return the caller of an access token; None if the token is invalid or gives no role."""
         digest = digest_of(token)
         until, caller = self._known.get(digest, (0.0, None))
         if time.time() < until:
             return caller
-        claims = await self.claims(token, self._issuer.audience)
+        claims = await self.verified_claims(token, self._issuer.audience)
         caller = self.caller_from_claims(claims) if claims else None
         if claims and caller:
             if len(self._known) >= MAX_CACHED_TOKENS:
@@ -146,14 +146,14 @@ class TokenVerifier:
             self._known[digest] = (float(claims["exp"]) + SKEW_S, caller)
         return caller
 
-    async def claims(self, token: str, audience: Sequence[str]) -> Mapping[str, Any] | None:
+    async def verified_claims(self, token: str, audience: Sequence[str]) -> Mapping[str, Any] | None:
         """Return the claims of a token; None if its signature, issuer, audience or time is invalid."""
         if len(token) > MAX_TOKEN_CHARS:
             REFUSED_TOKENS.labels("TooLong").inc()
             return None
         try:
             head = jwt.get_unverified_header(token)
-            key = await self.keys.key(str(head.get("kid", ""))) if head.get("alg") in ALGORITHMS else None
+            key = await self.keys.find_key(str(head.get("kid", ""))) if head.get("alg") in ALGORITHMS else None
             if key is None:
                 REFUSED_TOKENS.labels("UnknownKey").inc()
                 return None
@@ -173,7 +173,7 @@ class TokenVerifier:
 
     def caller_from_claims(self, claims: Mapping[str, Any]) -> Caller | None:
         """Return the caller that claims describe; None if they give no role or have no valid `sub`."""
-        granted = [self._issuer.roles[word] for word in _claim_words(claims) if word in self._issuer.roles]
+        granted = [self._issuer.roles[word] for word in _claim_values(claims) if word in self._issuer.roles]
         pairs = [grant.partition(":")[::2] for grant in granted]
         roles = frozenset(_WORDS[role] for role, _ in pairs)
         writes = [namespace for role, namespace in pairs if role == "write"]
@@ -190,7 +190,7 @@ class TokenVerifier:
         return Caller(named, roles, frozenset(() if everywhere else writes), None, "token", who, is_person)
 
 
-def _claim_words(claims: Mapping[str, Any]) -> set[str]:
+def _claim_values(claims: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
     for name in _CLAIMS:
         value = claims.get(name)
@@ -208,7 +208,7 @@ def _parse_keys(found: Mapping[str, Any]) -> list[jwt.PyJWK]:
 
 
 @cache
-def certificates() -> ssl.SSLContext:
+def trusted_ssl_context() -> ssl.SSLContext:
     """Return the trusted certificates. Cached, because loading them blocks the event loop for 50 ms."""
     return httpx.create_ssl_context()
 
@@ -221,11 +221,11 @@ def issuer_client() -> httpx.AsyncClient:
     limits = httpx.Limits(max_keepalive_connections=0)
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     return httpx.AsyncClient(
-        timeout=_TIMEOUT, follow_redirects=False, verify=certificates(), limits=limits, cookies=no_cookies
+        timeout=_TIMEOUT, follow_redirects=False, verify=trusted_ssl_context(), limits=limits, cookies=no_cookies
     )
 
 
-async def _json(client: httpx.AsyncClient, url: str) -> Any:
+async def _get_json(client: httpx.AsyncClient, url: str) -> Any:
     try:
         answer = await client.get(url)
         answer.raise_for_status()
@@ -268,13 +268,17 @@ class SignIn:
         self._sessions = sessions
         self.is_secure = client.redirect_url.startswith("https://")
 
-    async def begin(self, back: str) -> tuple[str, str]:
+    async def begin_sign_in(self, return_path: str) -> tuple[str, str]:
         """Return the URL to redirect the browser to, and the value of SIGN_IN_COOKIE.
 
-        back: path of the page to return to. Raises Retry if the issuer does not answer.
+        return_path: path of the page to return to. Raises Retry if the issuer does not answer.
         """
         metadata = await self._tokens.keys.metadata()
-        path = back if back.startswith("/") and back[1:2] not in ("/", "\\") and back.isprintable() else "/"
+        path = (
+            return_path
+            if return_path.startswith("/") and return_path[1:2] not in ("/", "\\") and return_path.isprintable()
+            else "/"
+        )
         until = time.time() + SIGN_IN_TIMEOUT_S
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         pending = _PendingSignIn(state, nonce, verifier, path[:1000], until)
@@ -288,24 +292,26 @@ class SignIn:
         sealed = self._sessions.seal(SIGN_IN_COOKIE, msgspec.json.encode(pending))
         return f"{metadata.authorization_endpoint}{joined}{urlencode(asked)}", sealed
 
-    async def finish(self, sent: Mapping[str, str], sealed: str) -> tuple[Caller, str, str]:
+    async def finish_sign_in(self, query: Mapping[str, str], sealed_state: str) -> tuple[Caller, str, str]:
         """Return the person, the value of the session cookie, and the path of the page to return to.
 
-        sent: query parameters of the callback; sealed: value of SIGN_IN_COOKIE.
+        query: query parameters of the callback; sealed_state: value of SIGN_IN_COOKIE.
         Raises WrongQuestion if the callback does not belong to this sign-in or the person has no role, Retry if the
         issuer does not answer.
         """
-        body = self._sessions.unseal(SIGN_IN_COOKIE, sealed)
+        body = self._sessions.unseal(SIGN_IN_COOKIE, sealed_state)
         pending = msgspec.json.decode(body, type=_PendingSignIn) if body else None
         if pending is None or time.time() >= pending.until:
             raise WrongQuestion(f"This browser did not start a sign-in, or it took too long. {_SIGN_IN_AGAIN}")
-        if not hmac.compare_digest(pending.state.encode(), sent.get("state", "").encode()):
+        if not hmac.compare_digest(pending.state.encode(), query.get("state", "").encode()):
             raise WrongQuestion(f"The callback belongs to another sign-in. {_SIGN_IN_AGAIN}")
-        if "code" not in sent:
+        if "code" not in query:
             raise WrongQuestion(
-                f"The issuer refused the sign-in: {sent.get('error', 'it sent no code')[:100]}. {_SIGN_IN_AGAIN}"
+                f"The issuer refused the sign-in: {query.get('error', 'it sent no code')[:100]}. {_SIGN_IN_AGAIN}"
             )
-        claims = await self._tokens.claims(await self._exchange_code(sent["code"], pending), [self._client.client_id])
+        claims = await self._tokens.verified_claims(
+            await self._exchange_code(query["code"], pending), [self._client.client_id]
+        )
         if claims is None or not hmac.compare_digest(pending.nonce.encode(), str(claims.get("nonce", "")).encode()):
             raise WrongQuestion(f"The token of the issuer is not valid. {_SIGN_IN_AGAIN}")
         caller = self._tokens.caller_from_claims(claims)
@@ -314,7 +320,7 @@ class SignIn:
                 "None of your groups and roles has a role in Headwater. Ask an administrator to extend `oidc_roles`."
             )
         person = caller._replace(is_person=True)
-        return person, self._sessions.begin(person, time.time() + SESSION_LIFETIME_S), pending.back
+        return person, self._sessions.session_cookie(person, time.time() + SESSION_LIFETIME_S), pending.back
 
     async def _exchange_code(self, code: str, pending: _PendingSignIn) -> str:
         metadata = await self._tokens.keys.metadata()

@@ -39,30 +39,30 @@ class Sessions:
     def seal(self, purpose: str, body: bytes) -> str:
         """Return the encoded body with an HMAC that is valid for one purpose."""
         text = base64.urlsafe_b64encode(body).rstrip(b"=").decode()
-        return f"{text}.{self._mark(purpose, text)}"
+        return f"{text}.{self._hmac(purpose, text)}"
 
     def unseal(self, purpose: str, sealed: str) -> bytes | None:
         """Return the sealed body; None if the HMAC is wrong or is for another purpose."""
         text, _, mark = sealed.rpartition(".")
-        if not text or not hmac.compare_digest(self._mark(purpose, text).encode(), mark.encode()):
+        if not text or not hmac.compare_digest(self._hmac(purpose, text).encode(), mark.encode()):
             return None
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
-    def begin(self, caller: Caller, until: float) -> str:
-        """Return the value of a session cookie. until: end of the session (s since 1970)."""
+    def session_cookie(self, caller: Caller, end_s: float) -> str:
+        """Return the value of a session cookie. end_s: end of the session (s since 1970)."""
         person = caller.identity
         assert person is not None  # noqa: S101 - only a checked token begins a session
         session = _Session(
-            caller.name, caller.roles, caller.namespaces, until, person.issuer, person.subject, person.object_id
+            caller.name, caller.roles, caller.namespaces, end_s, person.issuer, person.subject, person.object_id
         )
         return self.seal(SESSION_COOKIE, msgspec.json.encode(session))
 
-    def caller(self, cookies: str) -> Caller | None:
+    def caller_from_cookies(self, cookies: str) -> Caller | None:
         """Return the person of the session in a Cookie header; None if there is none or it has ended.
 
         Sessions of older versions have no subject and are invalid.
         """
-        body = self.unseal(SESSION_COOKIE, cookie(cookies, SESSION_COOKIE))
+        body = self.unseal(SESSION_COOKIE, cookie_value(cookies, SESSION_COOKIE))
         session = msgspec.json.decode(body, type=_Session) if body else None
         if session is None or time.time() >= session.until or not session.subject:
             return None
@@ -71,12 +71,12 @@ class Sessions:
         )
         return Caller(session.name, session.roles, session.namespaces, None, "token", person, is_person=True)
 
-    def _mark(self, purpose: str, text: str) -> str:
+    def _hmac(self, purpose: str, text: str) -> str:
         mark = hmac.digest(self._secret, f"{purpose}\n{text}".encode(), "sha256")
         return base64.urlsafe_b64encode(mark).rstrip(b"=").decode()
 
 
-def cookie(cookies: str, name: str) -> str:
+def cookie_value(cookies: str, name: str) -> str:
     """Return the value of a cookie in a Cookie header, empty if it is missing."""
     if name not in cookies:
         return ""

@@ -13,7 +13,7 @@ from headwater.cli.base_app import COMPLETE, NAME, base_app
 from headwater.cli.errors import print_failure, print_fault
 from headwater.cli.options import add_table_options
 from headwater.common.errors import HeadwaterError
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.operations.runtime.data_folder import set_private_umask
 
@@ -54,6 +54,6 @@ def _choose_commands(given: Sequence[str]) -> typer.Typer:
     if given and given[0] in {"--version", *(each.name for each in light.registered_commands)}:
         add_table_options(light)
         return light
-    with extra("server"):
+    with require_extra("server"):
         from headwater.cli.app import app
     return app

@@ -40,7 +40,7 @@ def restore(
     as_json: Json = False,
 ) -> None:
     """Restore a backup into an empty data folder. If the backup is incomplete, list what is missing and stop."""
-    from headwater.operations.restore import restore as run
+    from headwater.operations.restore import restore_backup as run
 
     found = run(load_settings({"data": data})[0], src)
     show(found, as_json, lambda: pairs("Restored", found))
@@ -77,7 +77,7 @@ def forget(
         )
     wanted: ForgetTarget
     if namespace is not None:
-        wanted = NameTarget(namespace, dataset, open_rules(settings).current().names.canonical)
+        wanted = NameTarget(namespace, dataset, open_rules(settings).current_rules().names.canonical)
     else:
         wanted = TextTarget("run" if run else "text", run or text or "")
     request = ForgetRequest(settings, wanted)
@@ -103,7 +103,7 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
     from headwater.api.audit import log_state
 
     folder = DataFolder(data)
-    found = log_state(folder.readers(), folder.bronze)
+    found = log_state(folder.log_readers(), folder.bronze)
     columns = ("partition", "head", "tail", "passed", "pending", "bytes")
     show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
 

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from headwater.cli.errors import warn
 from headwater.cli.server_client import ServerClient, configured_server
 from headwater.common.errors import HeadwaterError, WrongSetting
-from headwater.operations.runtime.data_folder import existing_folder
+from headwater.operations.runtime.data_folder import require_data_folder
 from headwater.operations.settings import contracts_path, load_settings
 from headwater.questions.declaring import Question
 
@@ -69,7 +69,7 @@ class DataFolder:
     def __init__(self, data: Path | None):
         """Read the settings. Raises WrongSetting if the folder does not exist."""
         self._settings = load_settings({"data": data})[0]
-        self._folder = existing_folder(self._settings)
+        self._folder = require_data_folder(self._settings)
 
     @cached_property
     def open_views(self) -> "ViewOpener":
@@ -77,7 +77,7 @@ class DataFolder:
         from headwater.operations.runtime.index import open_view_opener
 
         open_views = open_view_opener(self._settings, self._folder)
-        for problem in open_views.rules().problems:
+        for problem in open_views.active_rules().problems:
             warn(problem)
         return open_views
 
@@ -96,11 +96,11 @@ class DataFolder:
         return open_bronze(self._settings)
 
     @cached_property
-    def readers(self) -> "Readers":
+    def log_readers(self) -> "Readers":
         """Readers of the event log, one for each partition."""
-        from headwater.operations.runtime.event_log import log_readers
+        from headwater.operations.runtime.event_log import reader_opener
 
-        return log_readers(self._settings, self._folder)
+        return reader_opener(self._settings, self._folder)
 
     @cached_property
     def freshness(self) -> "FreshnessMeter":
@@ -109,7 +109,7 @@ class DataFolder:
         from headwater.operations.runtime.index import open_freshness
 
         made = log_exists(self._settings, self._folder)
-        return open_freshness(self._settings, self._folder, self.readers if made else tuple)
+        return open_freshness(self._settings, self._folder, self.log_readers if made else tuple)
 
     @cached_property
     def sinks(self) -> "SinkService":
@@ -135,9 +135,9 @@ class DataFolder:
     def admin_log(self) -> "LakeTable":
         """The table with administrative actions."""
         from headwater.lake.admin_log import open_admin_log
-        from headwater.operations.runtime.storage import lake_place
+        from headwater.operations.runtime.storage import lake_root_and_options
 
-        return open_admin_log(*lake_place(self._settings))
+        return open_admin_log(*lake_root_and_options(self._settings))
 
     @cached_property
     def caller(self) -> "Caller":
@@ -149,16 +149,18 @@ class DataFolder:
     def record(self, action: str, subject: str, outcome: "Outcome" = "done", detail: str = "") -> None:
         """Add a row to the admin log."""
         from headwater.lake.admin_log import Actor
-        from headwater.operations.runtime.auth import open_recorder
+        from headwater.operations.runtime.auth import open_admin_recorder
 
-        open_recorder(self._settings)(Actor(self.caller.label, agent="headwater"), action, subject, outcome, detail)
+        open_admin_recorder(self._settings)(
+            Actor(self.caller.label, agent="headwater"), action, subject, outcome, detail
+        )
 
     def rules(self) -> "ActiveRules":
         """Return the user's rules without updating the index."""
         from headwater.index.reading.view_opener import ViewOpener
         from headwater.operations.runtime.index import open_index_home, open_rules
 
-        return ViewOpener(open_index_home(self._folder), open_rules(self._settings)).rules()
+        return ViewOpener(open_index_home(self._folder), open_rules(self._settings)).active_rules()
 
     def ask(self, question: Question, asked: Mapping[str, str], **path: str) -> Any:
         """Return the answer as JSON values, and record a question that changes something in the admin log.
@@ -166,7 +168,7 @@ class DataFolder:
         Raises NotKnown if no acknowledged event contains the name, Behind if a waiting event may contain it.
         """
         if question.method == "GET":
-            return to_builtins(self.freshness.ask_with_certainty(lambda: question.ask(self, asked, **path)))
+            return to_builtins(self.freshness.ask_or_report_delay(lambda: question.ask(self, asked, **path)))
         given = {**path, **asked}
         detail, subject = " ".join(f"{name}={value}" for name, value in given.items()), next(iter(given.values()), "")
         try:

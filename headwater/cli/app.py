@@ -35,10 +35,10 @@ from headwater.cli.printing import show, table
 from headwater.cli.question_commands import AllCommands, option, other_commands
 from headwater.cli.server_client import server_or_local
 from headwater.common.errors import HeadwaterError
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.operations.settings import Settings, load_settings
 from headwater.questions import definitions
-from headwater.questions.declaring import read_as
+from headwater.questions.declaring import parse_as
 from headwater.questions.parameters import At
 
 app = base_app(AllCommands)
@@ -95,8 +95,8 @@ def names(
             problems = source.ask(definitions.rules, {})["problems"]
     else:
         files = open_rules(_load({"data": data}))
-        at_us = read_as(At, "at", at)
-        rules = files.current().names
+        at_us = parse_as(At, "at", at)
+        rules = files.current_rules().names
         if job:
             found = to_builtins(explain_job(rules, namespace, name))
         else:
@@ -112,15 +112,15 @@ def names(
 
 def _open_binding_lookup(data: Path | None) -> Any:
     """Return the lookup of symlinks and renames; without a lake, it finds none."""
-    from headwater.operations.runtime.data_folder import existing_folder
+    from headwater.operations.runtime.data_folder import require_data_folder
     from headwater.operations.runtime.index import open_view_opener
-    from headwater.questions.names import unbound
+    from headwater.questions.names import no_bindings
 
     settings = _load({"data": data})
     try:
-        return open_view_opener(settings, existing_folder(settings)).bindings
+        return open_view_opener(settings, require_data_folder(settings)).resolution_steps
     except HeadwaterError:
-        return unbound
+        return no_bindings
 
 
 _STEP = ("rule", "namespace", "name", "why")
@@ -133,7 +133,7 @@ def mcp(
     key: Key = None,
 ) -> None:
     """Serve agents over the Model Context Protocol on standard input and output. Requires headwater[agents]."""
-    with extra("agents"):
+    with require_extra("agents"):
         from headwater.cli.agents.mcp_server import serve
     serve(server_or_local(server), key)
 

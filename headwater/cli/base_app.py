@@ -12,7 +12,7 @@ from headwater.cli.errors import warn
 from headwater.cli.help_panels import help_order, panel_of
 from headwater.cli.options import Data, Json, example, one_of
 from headwater.cli.printing import show, table
-from headwater.common.durations import seconds
+from headwater.common.durations import parse_duration_s
 from headwater.operations.settings import Station, load_settings
 
 NAME, COMPLETE = "headwater", "_HEADWATER_COMPLETE"
@@ -72,10 +72,10 @@ def up(
     ] = None,
 ) -> None:
     """Run receiver, parser, API and sinks in the foreground until Ctrl-C."""
-    from headwater.operations.local.up import up as run
+    from headwater.operations.local.up import run_headwater as run
 
     overrides = {
-        "data": data, "port": port, "host": host, "tick_s": seconds(tick) if tick else None,
+        "data": data, "port": port, "host": host, "tick_s": parse_duration_s(tick) if tick else None,
         "stations": tuple(station) if station else None,
     }  # fmt: skip
     sys.exit(run(load_settings(overrides)[0]))

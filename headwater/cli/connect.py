@@ -11,7 +11,7 @@ from headwater.cli.printing import show
 from headwater.cli.server_client import configured_server
 from headwater.questions import definitions
 from headwater.questions import parameters as p
-from headwater.questions.declaring import read_as
+from headwater.questions.declaring import parse_as
 from headwater.questions.producer_setup import producer_setups
 
 app = typer.Typer()
@@ -37,7 +37,7 @@ def connect(
     as_json: Json = False,
 ) -> None:
     """Print the configuration as text to copy; the question describes the command in its help."""
-    found = to_builtins(producer_setups(read_as(p.Address, "server", url or configured_server(server)) or _DEFAULT))
+    found = to_builtins(producer_setups(parse_as(p.Address, "server", url or configured_server(server)) or _DEFAULT))
     if as_json:
         show(found, True, lambda: None)
         return

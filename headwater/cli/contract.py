@@ -27,9 +27,9 @@ from headwater.governance.contracts.checking import (
     policy_files,
     read_contract,
 )
-from headwater.governance.contracts.odcs import document_of
-from headwater.governance.contracts.reports import CheckedFile, junit_text, line_of, sarif_text
-from headwater.governance.yaml_text import read_yaml, yaml_of
+from headwater.governance.contracts.odcs import contract_document
+from headwater.governance.contracts.reports import CheckedFile, break_line, junit_text, sarif_text
+from headwater.governance.yaml_text import read_yaml, to_yaml
 from headwater.questions.answer_types.contracts import ContractFacts
 from headwater.questions.definitions.contracts import contract
 
@@ -74,14 +74,14 @@ def make(
     asked = {"dataset": dataset, "namespace": namespace or "", "against": _read_moment(against) or ""}
     with open_answer_source(server, key, data) as source:
         found = source.ask(contract, {name: value for name, value in asked.items() if value})
-    document = document_of(msgspec.convert(found, ContractFacts))
+    document = contract_document(msgspec.convert(found, ContractFacts))
     if out is None:
-        sys.stdout.write(yaml_of(document))
+        sys.stdout.write(to_yaml(document))
         return
     if out.exists():
         before = read_yaml(read_contract(out).text, str(out))
         document["version"] = next_version(before, document, str(out))
-    write_file(out, yaml_of(document))
+    write_file(out, to_yaml(document))
 
 
 @app.command(epilog=example("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
@@ -112,7 +112,7 @@ def check(
     if sarif:
         write_file(sarif, sarif_text(checked, version("headwater")))
     _print_breaks(checked, as_json)
-    sys.exit(1 if any(each.broken(strict=strict) for each in checked) else 0)
+    sys.exit(1 if any(each.broken_promises(strict=strict) for each in checked) else 0)
 
 
 @app.command(epilog=example("headwater", "contract", "diff", "old.yml", "new.yml"))
@@ -124,9 +124,9 @@ def diff(
     """Compare two versions of a contract. Exits with 1 if the new one breaks a promise of the old one."""
     changes = contract_changes(read_contract(before).promises, read_contract(after).promises)
     items = [
-        {"breaking": each.change.breaks, "dataset": each.dataset, **each.change._asdict()} for each in changes
+        {"breaking": each.change.is_breaking, "dataset": each.dataset, **each.change._asdict()} for each in changes
     ]  # fmt: skip
-    breaking = sum(each.change.breaks for each in changes)
+    breaking = sum(each.change.is_breaking for each in changes)
     title = f"{breaking} breaking changes, {len(changes) - breaking} others"
     show({"breaking": bool(breaking), "items": items}, as_json, lambda: table(title, {"items": items}, _CHANGED))
     sys.exit(1 if breaking else 0)
@@ -163,13 +163,13 @@ def _print_breaks(checked: Sequence[CheckedFile], as_json: bool) -> None:
         show({"items": items}, False, lambda: table("Broken", {"items": items}, _BROKEN))
         return
     for each in checked:
-        sys.stdout.write("".join(f"{escape(f'{each.path}: {line_of(found)}')}\n" for found in each.breaks))
+        sys.stdout.write("".join(f"{escape(f'{each.path}: {break_line(found)}')}\n" for found in each.breaks))
     more = f", {warnings} warnings" if warnings else ""
     sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} broken{more}\n")
 
 
 def _break_item(found: Break) -> dict[str, Any]:
-    by = found.by
+    by = found.responsible_run
     return {
         "kind": found.kind, "dataset": found.dataset, "display_name": found.display_name, "column": found.column,
         "message": found.message, "run": by.run,

@@ -62,7 +62,7 @@ def declare(
 ) -> None:
     """Declare lineage that no producer reports. Sends only what changed. Without files, list the declarations."""
     from headwater.governance.declarations.events import check_conflicts, events_to_declare, events_to_withdraw
-    from headwater.index.api_changes import now_text
+    from headwater.index.api_changes import current_event_time
 
     wanted = _read_declarations(paths or [], prune=prune, powerbi=(workspace, model) if from_powerbi else None)
     if write is not None:
@@ -77,7 +77,7 @@ def declare(
         to_withdraw = _select_withdrawn(
             known, withdraw or [], wanted, {*(path.resolve().name for path in paths or [])} if prune else set()
         )
-        now = now_text()
+        now = current_event_time()
         rows, events = [], []
         for _, each, collection in wanted:
             sent = events_to_declare(each, known.get(each.name), collection, now)

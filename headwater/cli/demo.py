@@ -73,14 +73,14 @@ def demo(
     """Replay the recorded events of a shop, print four answers and serve the dashboard until Ctrl-C."""
     started = monotonic()
     from headwater.operations.demo.replay import demo_settings, prepare_demo
-    from headwater.operations.local.up import up
+    from headwater.operations.local.up import run_headwater
 
     with _folder(data) as folder:
         end = prepare_demo(folder)
         prepared = ThreadPoolExecutor(1).submit(_prepare, end)  # while the server starts
         settings = demo_settings(folder, _PORT if port is None and _is_free(_PORT) else port or 0, end)
         open_page = browser and not leave and _is_interactive()
-        status = up(settings, lambda url: _session(folder, url, end, prepared, started, open_page, leave))
+        status = run_headwater(settings, lambda url: _session(folder, url, end, prepared, started, open_page, leave))
     sys.exit(status)
 
 

@@ -16,10 +16,10 @@ from headwater.cli.options import Data, Json, Key, Server, example
 from headwater.cli.printing import CSV, show, table
 from headwater.cli.server_client import ServerClient
 from headwater.cli.text_format import escape
-from headwater.common.durations import seconds
+from headwater.common.durations import parse_duration_s
 from headwater.common.errors import HeadwaterError, WrongSetting
 from headwater.common.server_address import LOCAL
-from headwater.operations.runtime.data_folder import data_folder
+from headwater.operations.runtime.data_folder import data_folder_path
 from headwater.operations.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def doctor(
     from headwater.operations.diagnosis.finding import Check, error_finding, run_checks
     from headwater.operations.diagnosis.machine import machine_checks
 
-    since_us = int((time.time() - seconds(window)) * 1e6)
+    since_us = int((time.time() - parse_duration_s(window)) * 1e6)
     url, settings, wrong = selected_server(server, data), None, list["Finding"]()
     try:
         settings = load_settings({"data": data})[0]
@@ -98,7 +98,7 @@ def _select_checks(
     elif settings and has_folder:
         folder = DataFolder(data)
         yield from stopped_checks(settings)
-        yield from event_checks(f"--data {data_folder(settings)}", since_us, folder.ask)
+        yield from event_checks(f"--data {data_folder_path(settings)}", since_us, folder.ask)
     else:
         yield EMPTY
 
@@ -110,7 +110,7 @@ def _serves_folder(client: ServerClient, settings: Settings) -> bool:
     except HeadwaterError:
         return True
     folder = Path(next((each["value"] for each in items if each["setting"] == "data"), ""))
-    return not folder.is_absolute() or folder == data_folder(settings)
+    return not folder.is_absolute() or folder == data_folder_path(settings)
 
 
 def _print_report(checks: Sequence[str], findings: "Sequence[Finding]", as_json: bool) -> None:

@@ -77,19 +77,19 @@ Schema = Annotated[
 
 def lake_shortcuts(settings: Settings, schema: str | None) -> "tuple[ShortcutPlace, list[Shortcut]]":
     """Return the location of the lake and the shortcuts to it. Warns about layers that do not exist yet."""
-    from headwater.lake.gold_pass import generation_in_force
-    from headwater.operations.fabric.shortcuts import LAYERS, shortcut_place, shortcuts
-    from headwater.operations.runtime.storage import lake_place
+    from headwater.lake.gold_pass import current_generation_folder
+    from headwater.operations.fabric.shortcuts import LAYERS, lake_shortcuts, parse_lake_address
+    from headwater.operations.runtime.storage import lake_root_and_options
 
-    lake, options = lake_place(settings)
-    place = shortcut_place(lake)
-    generations = {layer: generation_in_force(lake, layer, options) for layer in LAYERS}
+    lake, options = lake_root_and_options(settings)
+    place = parse_lake_address(lake)
+    generations = {layer: current_generation_folder(lake, layer, options) for layer in LAYERS}
     for layer, name in generations.items():
         if name is None:
             sys.stderr.write(
                 f"headwater: {layer} does not exist yet. Run the Spark pass, then run this command again.\n"
             )
-    return place, list(shortcuts(place, {layer: name for layer, name in generations.items() if name}, schema))
+    return place, list(lake_shortcuts(place, {layer: name for layer, name in generations.items() if name}, schema))
 
 
 def with_options(options: type[_T]) -> Callable[[Callable[[_T], None]], Callable[..., None]]:
@@ -155,7 +155,7 @@ def deploy(asked: WorkspaceOptions) -> None:
     the wheel, the notebooks, the pipeline Refresh and its schedule. The key of the listener comes from the variable
     HEADWATER_WRITE_KEY, else from the secret headwater-write in the key vault.
     """
-    from headwater.operations.fabric.steps import deploy as put
+    from headwater.operations.fabric.steps import deploy_steps as put
 
     done = _run_steps(asked, lambda steps: _print_progress(put(steps), asked.as_json))
     if not (asked.as_json or CSV.get()) and all(each.state == "unchanged" for each in done):
@@ -180,12 +180,12 @@ def _run_steps(
     asked: WorkspaceOptions, run: "Callable[[Iterable[WorkspaceStep]], Iterable[StepResult]]"
 ) -> "list[StepResult]":
     from headwater.operations.fabric.client import OPERATION_S, open_fabric
-    from headwater.operations.fabric.deployment import steps
+    from headwater.operations.fabric.deployment import deployment_steps
 
     settings = load_settings({"data": asked.data})[0]
     wanted = _workspace_plan(settings, asked)
     with closing(open_fabric(settings, asked.api, OPERATION_S)) as client:
-        done = list(run(steps(client, wanted)))
+        done = list(run(deployment_steps(client, wanted)))
     items: dict[str, Any] = {"items": [each._asdict() for each in done]}
     show(items, asked.as_json, lambda: table("Workspace", items, ("what", "state", "note")))
     return done
@@ -206,13 +206,13 @@ def _workspace_plan(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePl
 
 def _parameter_values(settings: Settings, receiver: str, reader: str, key_vault: str) -> dict[str, str]:
     """Return the values of `parameter.yml` that Fabric cannot provide."""
-    from headwater.intake.event_log.azure_log_lines import silence_sdk
+    from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
     from headwater.operations.runtime.sinks import open_secrets
     from headwater.sinks.interface.options import SecretLocation
 
     key = os.environ.get(WRITE_KEY)
     if not key:
-        silence_sdk()
+        disable_sdk_logging()
         try:
             key = open_secrets(settings).reveal(SecretLocation(env=None, vault=f"{key_vault}/secrets/headwater-write"))
         except HeadwaterError as error:

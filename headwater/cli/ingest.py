@@ -15,11 +15,11 @@ from headwater.cli.errors import warn
 from headwater.cli.options import DeprecatedTo, Json, RunningServer, example
 from headwater.cli.printing import pairs, show
 from headwater.cli.server_client import server_or_local
-from headwater.common.durations import read_since, seconds
+from headwater.common.durations import parse_duration_s, parse_since
 from headwater.operations.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from headwater.intake.files.file_taking import Intake
+    from headwater.intake.files.file_taking import IngestReport
 
 
 app = typer.Typer()
@@ -57,23 +57,23 @@ def ingest(
     Exits with 1 if a line is not an event, the server rejects an event, or a symlink leads out of its folder.
     """
     from headwater.intake.files.batch_sending import BatchSender, open_receiver
-    from headwater.intake.files.confirmation import ask_log_age_s, in_bronze_us
-    from headwater.intake.files.file_taking import FileTaker
-    from headwater.intake.files.sources.source_registry import open_source
-    from headwater.intake.files.taken_ledger import TakenLedger, ledger_path
+    from headwater.intake.files.confirmation import ask_log_age_s, stored_in_bronze_before_us
+    from headwater.intake.files.file_taking import FileIngester
+    from headwater.intake.files.sources.source_registry import open_file_source
+    from headwater.intake.files.taken_ledger import IngestLedger, ledger_path
     from headwater.operations.local.child_process import retry_while_disk_full
     from headwater.operations.local.ingest import PATIENCE_S, IngestOptions, ingest_files
     from headwater.operations.runtime.storage import resolve_secrets
 
     url = server_or_local(server or to)
     settings = load_settings({})[0]
-    orders = IngestOptions(read_since(since), seconds(keep) if keep else None, follow)
+    orders = IngestOptions(parse_since(since), parse_duration_s(keep) if keep else None, follow)
     options = resolve_secrets(settings.ingest_options)
-    sources = [open_source(path, options, settings.identity_client_id) for path in paths]
+    sources = [open_file_source(path, options, settings.identity_client_id) for path in paths]
     patience_s = float("inf") if follow else PATIENCE_S
 
-    def opened() -> TakenLedger:
-        return TakenLedger(ledger_path(state or _default_state_folder(), url))
+    def opened() -> IngestLedger:
+        return IngestLedger(ledger_path(state or _default_state_folder(), url))
 
     with (
         closing(retry_while_disk_full(opened, warn, time.sleep) if follow else opened()) as ledger,
@@ -81,12 +81,12 @@ def ingest(
         _progress_bar(shown=not as_json and sys.stderr.isatty()) as on_batch,
         suppress(KeyboardInterrupt),  # the ledger contains everything that was acknowledged
     ):
-        sender = BatchSender(ask, patience_s=patience_s, on_trouble=warn)
-        taker = FileTaker(ledger, sender, _claim_reader(settings), on_batch, max_rejected)
-        ingest_files(taker, sources, orders, lambda: in_bronze_us(lambda: ask_log_age_s(ask)), warn)
-    outcome = {**taker.done.shown(), "state": str(ledger.path)}
+        sender = BatchSender(ask, patience_s=patience_s, on_failure=warn)
+        taker = FileIngester(ledger, sender, _claim_reader(settings), on_batch, max_rejected)
+        ingest_files(taker, sources, orders, lambda: stored_in_bronze_before_us(lambda: ask_log_age_s(ask)), warn)
+    outcome = {**taker.done.as_json(), "state": str(ledger.path)}
     show(outcome, as_json, lambda: pairs("Ingested", outcome))
-    sys.exit(0 if taker.done.is_well else 1)
+    sys.exit(0 if taker.done.is_complete else 1)
 
 
 def _default_state_folder() -> Path:
@@ -102,7 +102,7 @@ def _claim_reader(settings: Settings) -> Callable[[bytes], bytes]:
 
 
 @contextmanager
-def _progress_bar(*, shown: bool) -> Iterator[Callable[["Intake"], None]]:
+def _progress_bar(*, shown: bool) -> Iterator[Callable[["IngestReport"], None]]:
     """Show the progress, and handle SIGTERM like Ctrl-C."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -112,7 +112,7 @@ def _progress_bar(*, shown: bool) -> Iterator[Callable[["Intake"], None]]:
     with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
         task = bar.add_task("ingesting", total=None, status="listing files")
 
-        def update(done: "Intake") -> None:
+        def update(done: "IngestReport") -> None:
             rate = done.events / max(bar.tasks[0].elapsed or 0, 1e-3) if shown else 0
             bar.update(task, status=f"{done.events:,} events of {done.files:,} files, {rate:,.0f}/s")
 

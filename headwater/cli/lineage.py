@@ -16,7 +16,7 @@ from headwater.cli.question_commands import command, option
 from headwater.common.errors import WrongQuestion
 from headwater.operations.settings import load_settings
 from headwater.questions import definitions
-from headwater.questions.declaring import read_given
+from headwater.questions.declaring import call_with_notebook_values
 from headwater.questions.parameter_groups import list_page
 from headwater.questions.surface import ONCE_EXPOSED, TAGGED
 
@@ -197,8 +197,10 @@ def diff(
 
     page = {"text": text, "sort": sort, "cursor": cursor, "limit": limit}
     if before and after:
-        rules = open_rules(load_settings({"data": data})[0]).current()
-        found = to_builtins(difference_of_files(rules, before, after, page=read_given(list_page, page), only=change))
+        rules = open_rules(load_settings({"data": data})[0]).current_rules()
+        found = to_builtins(
+            difference_of_files(rules, before, after, page=call_with_notebook_values(list_page, page), only=change)
+        )
     elif from_ and not before:
         asked = {"from": from_, "to": to or "", "change": change or ""}
         asked |= {name: str(value) for name, value in page.items() if value}

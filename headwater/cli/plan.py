@@ -75,11 +75,11 @@ def plan(
             return source.ask(questions[question], asked)
 
         tables = PresentTables(ask, namespace)
-        schema = PlannedSchema(tables.look)
+        schema = PlannedSchema(tables.find_table)
         used = dialect
         for each in changes:
             used = _apply_change(each, dialect, schema) or used
-        held = read_promised_columns(_read_yaml_files(contracts or []), tables.look)
+        held = read_promised_columns(_read_yaml_files(contracts or []), tables.find_table)
         findings = [*plan_findings(schema.changes(), tables, ask, held, used)]
     text = plan_markdown(findings)
     if markdown is not None and str(markdown) != "-":

@@ -15,16 +15,16 @@ from headwater.api import routes
 from headwater.cli.answer_source import open_answer_source, selected_server
 from headwater.cli.options import Data, Json, Key, Server, example, one_of
 from headwater.cli.printing import show, table
-from headwater.common.durations import CLOCK_SLACK_S, seconds
+from headwater.common.durations import CLOCK_SLACK_S, parse_duration_s
 from headwater.common.errors import WrongSetting
-from headwater.governance.reconcile.comparison import Ask, dataset_of, findings, request_reported, write_proofs
+from headwater.governance.reconcile.comparison import Ask, compare_histories, dataset_of, request_reported, write_proofs
 from headwater.governance.reconcile.events import finding_event, proof_events
 from headwater.governance.reconcile.histories.entry import HistorySpan, deduplicate
 from headwater.operations.runtime.storage import remote_options
 from headwater.operations.settings import Settings, load_settings
 from headwater.questions import parameters as p
 from headwater.questions.answer_types.reports import Finding, FindingKind, ReportedRuns
-from headwater.questions.declaring import read_as
+from headwater.questions.declaring import parse_as
 
 app = typer.Typer()
 
@@ -86,7 +86,7 @@ def reconcile(
         raise WrongSetting("--save needs a running Headwater and a name. Use --server URL --save NAME.")
     failing = _failing_kinds(fail_on)
     now_us = time.time_ns() // 1000
-    since_us = read_as(p.Since, "since", since) or now_us - _microseconds(window)
+    since_us = parse_as(p.Since, "since", since) or now_us - _microseconds(window)
     span = HistorySpan(since_us, now_us)
     settings = load_settings({"data": data})[0]
     options = remote_options(settings)
@@ -107,10 +107,10 @@ def reconcile(
         ]
         first_us = min([since_us - _HOUR_US, *(entry.started_us for entry in entries)])
         landed = request_reported(ask, lambda answer: msgspec.convert(answer, ReportedRuns), first_us - _HOUR_US)
-    found = findings(entries, committed, landed, span, by)
+    found = compare_histories(entries, committed, landed, span, by)
     proofs = write_proofs(committed, landed, span, by)
     if save is not None and server is not None:
-        event = finding_event(save.strip(), found, HistorySpan(since_us, by.now_us))
+        event = finding_event(save.strip(), found, HistorySpan(since_us, by.complete_until_us))
         _send_findings(server, key, [*proof_events(save.strip(), proofs), event])
     looked = {"executions": len(entries), "tables": len(committed), "runs": len(landed.runs)}
     _print_findings(
@@ -130,13 +130,13 @@ def _failing_kinds(fail_on: list[str] | None) -> tuple[str, ...]:
 
 def _token_lookup(settings: Settings) -> Callable[[str], str | None]:
     """Return a lookup of tokens by variable. If FABRIC_TOKEN is not set, use the token of the signed-in identity."""
-    from headwater.operations.fabric.client import fabric_access
+    from headwater.operations.fabric.client import fabric_access_token
 
-    return lambda name: os.environ.get(name) or (fabric_access(settings) if name == "FABRIC_TOKEN" else None)
+    return lambda name: os.environ.get(name) or (fabric_access_token(settings) if name == "FABRIC_TOKEN" else None)
 
 
 def _microseconds(text: str) -> int:
-    return int(seconds(text) * 1e6)
+    return int(parse_duration_s(text) * 1e6)
 
 
 @contextmanager

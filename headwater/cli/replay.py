@@ -8,11 +8,11 @@ import typer
 from headwater.cli.options import Data, Json, example
 from headwater.cli.printing import pairs, show
 from headwater.common.errors import WrongSetting
-from headwater.operations.runtime.data_folder import existing_folder, folder_lock
+from headwater.operations.runtime.data_folder import folder_lock, require_data_folder
 from headwater.operations.runtime.sinks import open_replay
 from headwater.operations.settings import load_settings
 from headwater.questions import parameters as p
-from headwater.questions.declaring import read_as
+from headwater.questions.declaring import parse_as
 
 if TYPE_CHECKING:
     from headwater.sinks.control.replay import Replay
@@ -55,13 +55,13 @@ def replay(
     """
     from headwater.sinks.control.replay_span import ReplaySpan
 
-    span = ReplaySpan.of_times(
-        (read_as(p.Since, "since", since), read_as(p.Since, "until", until)),
-        (read_as(p.Since, "received_since", received_since), read_as(p.Since, "received_until", received_until)),
+    span = ReplaySpan.between(
+        (parse_as(p.Since, "since", since), parse_as(p.Since, "until", until)),
+        (parse_as(p.Since, "received_since", received_since), parse_as(p.Since, "received_until", received_until)),
         namespaces=namespace or (), jobs=job or (), runs=run or (),
     )  # fmt: skip
     settings = load_settings({"data": data})[0]
-    folder = existing_folder(settings)
+    folder = require_data_folder(settings)
     with folder_lock(folder, "replay", wait_s=0):
         found = open_replay(settings, folder, span, to, rate=rate, batch=batch, key=key)
         if dry_run:

@@ -10,7 +10,7 @@ import typer
 
 from headwater.cli.options import Data
 from headwater.cli.printing import pairs, show
-from headwater.common.durations import read_since, seconds
+from headwater.common.durations import parse_duration_s, parse_since
 from headwater.common.errors import WrongSetting
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.operations.settings import load_settings
@@ -26,7 +26,7 @@ def stream(
     every: Annotated[
         float | None,
         typer.Option(
-            parser=seconds,
+            parser=parse_duration_s,
             metavar="SECONDS",
             help="Run until stopped, with this interval between batches, such as 30s. Default: exit when caught up.",
         ),
@@ -35,7 +35,7 @@ def stream(
     as_json: Json = False,
 ) -> None:
     """Parse the Kafka topic of the settings into bronze. Use it if one parser is too slow."""
-    from headwater.common.extras import extra
+    from headwater.common.extras import require_extra
     from headwater.intake.event_log.kafka_kind import kafka_address
     from headwater.operations.runtime.data_folder import prepare_folder, private_spark_options
     from headwater.operations.runtime.storage import claims_folder, is_lake_remote, lake_folder
@@ -49,7 +49,7 @@ def stream(
         )
     prepare_folder(settings)
     began = time.monotonic()
-    with extra("kafka"), local_session(more=private_spark_options(settings), streams=True) as spark:
+    with require_extra("kafka"), local_session(more=private_spark_options(settings), streams=True) as spark:
         from headwater.spark.log_ingest.topic_stream import TopicStream, run
 
         lake, claims = str(lake_folder(settings)), str(claims_folder(settings))
@@ -73,7 +73,7 @@ def ingest(
     keep: Annotated[
         float | None,
         typer.Option(
-            parser=seconds,
+            parser=parse_duration_s,
             metavar="DURATION",
             help="For files: delete ingested files that were not modified for this long, such as 30d.",
         ),
@@ -84,12 +84,12 @@ def ingest(
     """Load new events into bronze. Events that the lake already contains are counted as duplicates."""
     from rich.console import Console
 
-    from headwater.operations.runtime.data_folder import existing_folder, private_spark_options
+    from headwater.operations.runtime.data_folder import private_spark_options, require_data_folder
     from headwater.operations.runtime.storage import claims_folder, is_lake_remote, lake_folder
     from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})
-    existing_folder(settings)
+    require_data_folder(settings)
     if is_lake_remote(settings):
         raise WrongSetting(
             "The lake is not on this machine. Run `headwater-spark ingest` on a cluster that can read it."
@@ -97,7 +97,7 @@ def ingest(
     if "://" not in place and not Path(place).exists():
         raise WrongSetting(f"{place} does not exist. Give an existing path, or a URI that Spark reads.")
     place = place if "://" in place else str(Path(place).resolve())
-    since_us = read_since(since)()
+    since_us = parse_since(since)()
     with local_session(more=private_spark_options(settings), streams=True) as spark:
         from headwater.spark.file_ingest.source_kinds import Landing, ingest_source
 
@@ -112,7 +112,7 @@ Rebuild = Annotated[
 Every = Annotated[
     float | None,
     typer.Option(
-        parser=seconds,
+        parser=parse_duration_s,
         metavar="SECONDS",
         help="Run until stopped: look for new events at this interval, such as 30s, and run a pass if there are any.",
     ),
@@ -123,7 +123,7 @@ Every = Annotated[
 def refresh(data: Data = None, rebuild: Rebuild = False, every: Every = None, as_json: Json = False) -> None:
     """Update silver (runs, jobs, datasets, facets) and gold (edges over time, answers, run health) with new events."""
     from headwater.lake.gold_pass import is_refreshed
-    from headwater.operations.runtime.data_folder import existing_folder, private_spark_options
+    from headwater.operations.runtime.data_folder import private_spark_options, require_data_folder
     from headwater.spark.session import LASTING, local_session
 
     if rebuild and every is not None:
@@ -131,7 +131,7 @@ def refresh(data: Data = None, rebuild: Rebuild = False, every: Every = None, as
             "--rebuild runs one pass, so --every cannot be used with it. Run `headwater spark refresh --rebuild` first."
         )
     settings, _ = load_settings({"data": data})
-    lake, rules = str(existing_folder(settings) / "lake"), partial(_read_rules, settings)
+    lake, rules = str(require_data_folder(settings) / "lake"), partial(_read_rules, settings)
 
     began, now = time.monotonic(), rules()  # report invalid rules before Spark starts
     if every is None and not rebuild and is_refreshed(lake, now.rules_hash):
@@ -158,7 +158,7 @@ def _read_rules(settings: Any) -> UserRules:
     from headwater.operations.runtime.index import open_rules
 
     files = open_rules(settings)
-    rules = files.current()
+    rules = files.current_rules()
     if files.problems:
         raise WrongSetting(" ".join(files.problems))
     return rules

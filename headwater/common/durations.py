@@ -14,7 +14,7 @@ _MAX_S = 100 * 365 * 86400.0
 """A longer duration is a typing mistake, and would overflow dates."""
 
 
-def seconds(text: str) -> float:
+def parse_duration_s(text: str) -> float:
     """Parse a duration such as `250ms`, `30s`, `30`, `5m`, `1h` or `2d`, and return its seconds.
 
     Raises WrongSetting if it is not a duration, is not positive, or is longer than a hundred years.
@@ -31,7 +31,7 @@ def seconds(text: str) -> float:
     return found
 
 
-def read_since(text: str | None) -> Callable[[], int]:
+def parse_since(text: str | None) -> Callable[[], int]:
     """Parse a date, a time, or an age such as `2d`. The returned function gives it in microseconds since 1970, UTC.
 
     An age is relative to the time of each call. None means 0. Raises WrongSetting for other texts.
@@ -41,14 +41,14 @@ def read_since(text: str | None) -> Callable[[], int]:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        return _ago(text)
+        return _parse_age(text)
     at_us = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6)
     return lambda: at_us
 
 
-def _ago(text: str) -> Callable[[], int]:
+def _parse_age(text: str) -> Callable[[], int]:
     try:
-        age_us = int(seconds(text) * 1e6)
+        age_us = int(parse_duration_s(text) * 1e6)
     except WrongSetting as error:
         raise WrongSetting(f"{text!r} is neither a date nor an age. Write it like 2026-03-01 or 2d.") from error
     return lambda: time.time_ns() // 1000 - age_us

@@ -45,30 +45,30 @@ def read_environment(fields: Mapping[str, FieldInfo], environment: Mapping[str, 
 
     Raises WrongSetting for invalid JSON, and for an unknown variable `HEADWATER_*`.
     """
-    _refuse_unknown({variable_name(name) for name in fields} | NON_SETTINGS, environment)
+    _check_unknown_variables({variable_name(name) for name in fields} | NON_SETTINGS, environment)
     return {
-        name: _value(name, field, environment[variable_name(name)])
+        name: _parse_value(name, field, environment[variable_name(name)])
         for name, field in fields.items()
         if variable_name(name) in environment
     }
 
 
-def _refuse_unknown(known: set[str], environment: Mapping[str, str]) -> None:
+def _check_unknown_variables(known: set[str], environment: Mapping[str, str]) -> None:
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known and not name.startswith(_HUB_PREFIX):
             raise WrongSetting(
-                f"Unknown variable {name}; the nearest known one is {_nearest(name, known)}. Rename it, or remove it "
-                "from the environment. See docs/reference/settings.md."
+                f"Unknown variable {name}; the nearest known one is {_nearest_setting(name, known)}. Rename it, or "
+                "remove it from the environment. See docs/reference/settings.md."
             )
 
 
-def _nearest(name: str, known: set[str]) -> str:
-    from headwater.common.nearest_names import nearest  # noqa: PLC0415 - importing it takes 10 ms; only errors need it
+def _nearest_setting(name: str, known: set[str]) -> str:
+    from headwater.common.nearest_names import nearest_names  # noqa: PLC0415 - importing it takes 10 ms; only errors need it
 
-    return nearest(name, known, limit=1, least=0)[0]
+    return nearest_names(name, known, limit=1, least=0)[0]
 
 
-def _value(name: str, field: FieldInfo, text: str) -> Any:
+def _parse_value(name: str, field: FieldInfo, text: str) -> Any:
     shape = get_origin(field.annotation)
     if shape not in (tuple, dict):
         return text

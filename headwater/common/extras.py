@@ -7,7 +7,7 @@ from headwater.common.errors import WrongSetting
 
 
 @contextmanager
-def extra(name: str) -> Iterator[None]:
+def require_extra(name: str) -> Iterator[None]:
     """Guard imports of optional packages. Raises WrongSetting with the install command if a package is missing.
 
     name: the extra that contains the packages.

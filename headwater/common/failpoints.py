@@ -14,7 +14,7 @@ _halt = {name for name, _, count in _parts if count == "halt"}
 _left = {name: 1 if name in _halt else int(count or 1) for name, _, count in _parts}
 
 
-def reach(name: str) -> None:
+def reach_failpoint(name: str) -> None:
     """Kill this process with SIGKILL, or halt it, if HEADWATER_FAILPOINT names this place."""
     if name not in _left:
         return

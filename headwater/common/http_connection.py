@@ -36,7 +36,7 @@ class HttpAnswer(NamedTuple):
     body: bytes
 
 
-class _TimedReads(io.RawIOBase):
+class _DeadlineReader(io.RawIOBase):
     """Read from a socket until a deadline; a timeout of the socket itself restarts with every byte."""
 
     def __init__(self, connection: Any, raw: Any, left_s: Callable[[], float]) -> None:
@@ -58,12 +58,12 @@ class _TimedReads(io.RawIOBase):
         super().close()
 
 
-class _TimedResponse(HTTPResponse):
+class _DeadlineResponse(HTTPResponse):
     """A response whose headers and body must arrive before a deadline."""
 
     def __init__(self, connection: Any, *given: Any, left_s: Callable[[], float], **named: Any) -> None:
         super().__init__(connection, *given, **named)
-        self.fp = io.BufferedReader(_TimedReads(connection, self.fp.detach(), left_s))
+        self.fp = io.BufferedReader(_DeadlineReader(connection, self.fp.detach(), left_s))
 
 
 class PersistentConnection:
@@ -74,10 +74,10 @@ class PersistentConnection:
         self._url = url
         self._timeout_s = timeout_s
         parts = urlsplit(url)
-        proxy = _proxy(parts)
+        proxy = _find_proxy(parts)
         at = proxy or parts
         self._prefix = url if proxy and parts.scheme == "http" else parts.path
-        self._more = _proxy_key(proxy) if proxy and parts.scheme == "http" else {}
+        self._more = _proxy_authorization(proxy) if proxy and parts.scheme == "http" else {}
         connect_s = min(_CONNECT_S, timeout_s)
         self._connection = (
             HTTPSConnection(str(at.hostname), at.port or _PORTS[at.scheme], timeout=connect_s, context=context)
@@ -85,11 +85,11 @@ class PersistentConnection:
             else HTTPConnection(str(at.hostname), at.port or _PORTS[at.scheme], timeout=connect_s)
         )
         self._until = 0.0
-        self._connection.response_class = partial(_TimedResponse, left_s=self._left_s)  # type: ignore[assignment]
+        self._connection.response_class = partial(_DeadlineResponse, left_s=self._remaining_s)  # type: ignore[assignment]
         if proxy and parts.scheme == "https":
-            self._connection.set_tunnel(str(parts.hostname), parts.port or _PORTS["https"], _proxy_key(proxy))
+            self._connection.set_tunnel(str(parts.hostname), parts.port or _PORTS["https"], _proxy_authorization(proxy))
 
-    def ask(
+    def request(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], max_bytes: int = READ_BYTES
     ) -> HttpAnswer:
         """Make one request and read at most `max_bytes` bytes of the response.
@@ -98,11 +98,11 @@ class PersistentConnection:
         """
         self._until = time.monotonic() + self._timeout_s
         try:
-            self._make_ready()
+            self._connect_if_closed()
             is_sent = self._send(method, path, body, headers)
             answer = self._connection.getresponse()
             named = {name.lower(): value for name, value in answer.getheaders()}
-            found = HttpAnswer(answer.status, named, _read_start(answer, max_bytes))
+            found = HttpAnswer(answer.status, named, _read_body_start(answer, max_bytes))
             if not is_sent or not answer.isclosed():  # unread bytes would be taken for the next response
                 self.close()
         except (OSError, HTTPException) as error:
@@ -120,20 +120,20 @@ class PersistentConnection:
             self._connection.request(
                 method,
                 self._prefix + path,
-                None if body is None else self._parts(body),
+                None if body is None else self._body_parts(body),
                 {**headers, **length, **self._more},
             )
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
 
-    def _parts(self, body: bytes) -> Iterator[bytes]:
+    def _body_parts(self, body: bytes) -> Iterator[bytes]:
         """Yield a body in parts and set the remaining time for each: TLS applies the timeout to every write."""
         for begin in range(0, len(body), _PART):
-            self._connection.sock.settimeout(self._left_s())
+            self._connection.sock.settimeout(self._remaining_s())
             yield body[begin : begin + _PART]
 
-    def _left_s(self) -> float:
+    def _remaining_s(self) -> float:
         if (left := self._until - time.monotonic()) <= 0:
             raise TimeoutError(f"timed out after {self._timeout_s:g} s")
         return left
@@ -142,7 +142,7 @@ class PersistentConnection:
         """Close the connection; the next request opens a new one."""
         self._connection.close()
 
-    def _make_ready(self) -> None:
+    def _connect_if_closed(self) -> None:
         """Connect, unless the connection is still open: if it is readable now, the server has closed it."""
         if (socket := self._connection.sock) is not None:
             poll = select.poll()
@@ -151,7 +151,7 @@ class PersistentConnection:
                 return
             self.close()
         self._connection.connect()
-        self._connection.sock.settimeout(self._left_s())
+        self._connection.sock.settimeout(self._remaining_s())
 
 
 _PORTS = {"http": 80, "https": 443}
@@ -173,13 +173,13 @@ def ssl_context(ca: str | None = None) -> ssl.SSLContext:
     return context
 
 
-def _read_start(answer: HTTPResponse, max_bytes: int) -> bytes:
+def _read_body_start(answer: HTTPResponse, max_bytes: int) -> bytes:
     """Return the first bytes of a body; raises IncompleteRead if it is shorter than its Content-Length."""
     is_short = answer.length is not None and answer.length <= max_bytes
     return answer.read() if is_short else answer.read(max_bytes)
 
 
-def _proxy(parts: SplitResult) -> SplitResult | None:
+def _find_proxy(parts: SplitResult) -> SplitResult | None:
     """Return the proxy for an address from HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
     proxies = getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")
@@ -193,14 +193,14 @@ def _proxy(parts: SplitResult) -> SplitResult | None:
     return proxy
 
 
-def _proxy_key(proxy: SplitResult) -> dict[str, str]:
+def _proxy_authorization(proxy: SplitResult) -> dict[str, str]:
     if proxy.username is None:
         return {}
     pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
     return {"proxy-authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-def retry_after(headers: Mapping[str, str]) -> float:
+def retry_after_s(headers: Mapping[str, str]) -> float:
     """Return the seconds in a Retry-After header (RFC 9110: seconds or a date), 0 without one."""
     text = headers.get("retry-after", "").strip()
     if text.isdecimal() and len(text) < 10:

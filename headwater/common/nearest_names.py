@@ -38,7 +38,7 @@ def count_typos(asked: str, known: str, most: int) -> int:
     return int(OSA.distance(asked, known, score_cutoff=most))
 
 
-def nearest(asked: str, known: Iterable[str], limit: int = NEAREST, least: float = _MIN_SIMILARITY) -> list[str]:
+def nearest_names(asked: str, known: Iterable[str], limit: int = NEAREST, least: float = _MIN_SIMILARITY) -> list[str]:
     """Return the known names most similar to `asked`, best first. Case is ignored.
 
     `/`, `.` and `:` separate the parts of a name. The similarity is the best of comparing whole names, as many last
@@ -46,8 +46,8 @@ def nearest(asked: str, known: Iterable[str], limit: int = NEAREST, least: float
     last part that contains the one of `asked` is similar, too. least: minimum similarity; 1 is equality.
     """
     names = sorted(known)
-    texts = [_with_slashes(name).casefold() for name in names]
-    whole = _with_slashes(asked).casefold()
+    texts = [_with_slashes_for_dots(name).casefold() for name in names]
+    whole = _with_slashes_for_dots(asked).casefold()
     own, last = whole.count("/") + 1, whole.rpartition("/")[2]
     if not last:
         return []
@@ -55,32 +55,41 @@ def nearest(asked: str, known: Iterable[str], limit: int = NEAREST, least: float
     scores: dict[int, float] = {}
     if len(last) >= _MIN_SUBSTRING:
         scores = {place: least for place, end in enumerate(ends) if last in end}
-    _compare(scores, whole, texts, 1, least)
-    _compare(scores, whole, ["/".join(text.rsplit("/", own)[-own:]) for text in texts], 1, least)
-    _compare(scores, last, ends, _LAST_PART, least)
+    _update_scores(scores, whole, texts, 1, least)
+    _update_scores(scores, whole, ["/".join(text.rsplit("/", own)[-own:]) for text in texts], 1, least)
+    _update_scores(scores, last, ends, _LAST_PART, least)
     if len(words_of(last)) == 1:
-        words = [(place, word) for place, name in enumerate(names) for word in _words(name)]
-        _compare(scores, last, [word for _, word in words], _WORD, least, of=[place for place, _ in words])
+        words = [(place, word) for place, name in enumerate(names) for word in _words_for_comparison(name)]
+        _update_scores(scores, last, [word for _, word in words], _WORD, least, indexes=[place for place, _ in words])
 
-    def order(place: int) -> tuple[float, int, str]:
+    def sort_key(place: int) -> tuple[float, int, str]:
         return -scores[place], OSA.distance(whole, texts[place]), names[place]
 
-    return [names[place] for place in nsmallest(limit, scores, key=order)]
+    return [names[place] for place in nsmallest(limit, scores, key=sort_key)]
 
 
-def _with_slashes(name: str) -> str:
+def _with_slashes_for_dots(name: str) -> str:
     return name.replace(".", "/").replace(":", "/").strip("/")
 
 
-def _words(name: str) -> list[str]:
-    return words_of(_with_slashes(name).rpartition("/")[2])
+def _words_for_comparison(name: str) -> list[str]:
+    return words_of(_with_slashes_for_dots(name).rpartition("/")[2])
 
 
-def _compare(
-    scores: dict[int, float], asked: str, texts: Sequence[str], weight: float, least: float, *, of: Sequence[int] = ()
+def _update_scores(
+    scores: dict[int, float],
+    asked: str,
+    texts: Sequence[str],
+    weight: float,
+    least: float,
+    *,
+    indexes: Sequence[int] = (),
 ) -> None:
-    """Update the best similarity of each name. of: indexes of the names that the texts belong to, if they differ."""
+    """Update the best similarity of each name.
+
+    indexes: indexes of the names that the texts belong to, if they differ.
+    """
     cutoff = min(least / weight, 1.0)
     for _, score, at in extract(asked, texts, scorer=OSA.normalized_similarity, score_cutoff=cutoff, limit=None):
-        place = of[at] if of else at
+        place = indexes[at] if indexes else at
         scores[place] = max(scores.get(place, 0.0), weight * score)

@@ -39,7 +39,7 @@ class ListPage(NamedTuple):
     limit: int = 1_000
 
     @property
-    def folded(self) -> str:
+    def folded_text(self) -> str:
         """The text to search for, case-folded; empty to match every row."""
         return (self.text or "").encode("utf-8", "replace").decode().casefold()
 
@@ -78,26 +78,26 @@ class ListOrder(Generic[K]):
                 f"{self._name} cannot be sorted by {sort[:40]!r}. Use sort= with one of {', '.join(self.columns)}; a "
                 "leading - sorts in descending order."
             )
-        return PageOrder(sort, self.columns[column], sort.startswith("-"), self._after(page.cursor, sort))
+        return PageOrder(sort, self.columns[column], sort.startswith("-"), self._decode_cursor(page.cursor, sort))
 
     def cursor(self, order: PageOrder[K], place: Sequence[Cell]) -> str:
         """Return the cursor of the next page. place: the sort keys of the last row of this page."""
         encoded = msgspec.json.encode(_Cursor(self._name, order.sort, tuple(place)))
         return urlsafe_b64encode(encoded).decode().rstrip("=")
 
-    def _after(self, cursor: str | None, sort: str) -> tuple[Cell, ...] | None:
+    def _decode_cursor(self, cursor: str | None, sort: str) -> tuple[Cell, ...] | None:
         if not cursor:
             return None
         try:
             found = msgspec.json.decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=_Cursor)
         except (ValueError, msgspec.MsgspecError):
-            raise wrong_cursor(self._name) from None
+            raise wrong_cursor_error(self._name) from None
         if (found.of, found.sort, len(found.place)) != (self._name, sort, self._ties + 1):
-            raise wrong_cursor(self._name)
+            raise wrong_cursor_error(self._name)
         return found.place
 
 
-def wrong_cursor(name: str) -> WrongQuestion:
+def wrong_cursor_error(name: str) -> WrongQuestion:
     """Return the error for a cursor of another list or another order."""
     return WrongQuestion(
         f"cursor= does not belong to {name} in this order. Start without a cursor, then pass `next` of each answer "
@@ -157,7 +157,7 @@ class RowOrder(ListOrder[Callable[[R], Cell]]):
 
     def sorted_rows(self, rows: Iterable[R], page: ListPage) -> list[SortedRow[R]]:
         """Return all rows that contain the text of the page, in the order of the page."""
-        order, text = self.page_order(page), page.folded
+        order, text = self.page_order(page), page.folded_text
         sorted_rows = [
             (_ranked(order.key(row)), tuple(map(_ranked, self._tie(row))), row)
             for row in rows

@@ -10,7 +10,7 @@ from headwater.events.decode import repair_surrogates
 from headwater.events.envelope import Kind, check_utf8
 from headwater.events.event import Event, EventShape, SentDataset, UsedDataset
 from headwater.events.facet_digests import Memo, digest_of
-from headwater.events.facet_reader import FacetReader, counted
+from headwater.events.facet_reader import FacetReader, read_statistics_facets
 from headwater.events.facet_sets import (
     NO_JOB,
     NO_RUN,
@@ -41,15 +41,15 @@ _NO_DATASET = SentDataset(b"", "", "")
 class BodyReader:
     """Parses redacted bodies, and caches facets and datasets by their text. Not thread-safe."""
 
-    def __init__(self, check: Callable[[], None] = lambda: None) -> None:
-        """check: called before each dataset that is not cached; may raise."""
-        self._check = check
+    def __init__(self, check_budget: Callable[[], None] = lambda: None) -> None:
+        """check_budget: called before each dataset that is not cached; may raise."""
+        self._check = check_budget
         self._facets = FacetReader()
         self._datasets: Memo[SentDataset] = Memo()
         self._shapes: Memo[SentDataset] = Memo(_SHAPES_BYTES)
         self._said: Memo[EventShape] = Memo(_SHAPES_BYTES)
 
-    def read(self, body: bytes) -> Event:
+    def read_event(self, body: bytes) -> Event:
         """Parse one body. Raises InvalidEvent if it is not an event."""
         check_utf8(body)
         text = repair_surrogates(body)
@@ -57,19 +57,19 @@ class BodyReader:
         kind: Kind = "RUN" if wire.run is not UNSET else "JOB" if wire.job is not UNSET else "DATASET"
         inputs = self._read_datasets(wire.inputs)
         outputs = self._read_datasets([wire.dataset] if kind == "DATASET" else wire.outputs)
-        run = self._facets.of_run(wire.run.facets) if wire.run is not UNSET else NO_RUN
-        job = self._facets.of_job(wire.job.facets) if wire.job is not UNSET else NO_JOB
+        run = self._facets.read_run_facets(wire.run.facets) if wire.run is not UNSET else NO_RUN
+        job = self._facets.read_job_facets(wire.job.facets) if wire.job is not UNSET else NO_JOB
         event_time_us, time_flag = parse_time(wire.eventTime)
-        flags = _flags(wire, kind, time_flag, loose=digest is not None, repaired=text is not body)
+        flags = _event_flags(wire, kind, time_flag, loose=digest is not None, repaired=text is not body)
         if _NO_DATASET in inputs or _NO_DATASET in outputs:
             flags = (*flags, "dataset_unnamed")
-            inputs, outputs = _named(inputs), _named(outputs)
+            inputs, outputs = _with_names(inputs), _with_names(outputs)
         if any(each.namespace == _UNKNOWN_BROKER for each in (*inputs, *outputs)):
             flags = (*flags, "unknown_broker")
         parent, root = run.parent.cells(), (run.parent.root or NO_PARENT).cells()
-        said = self._shape(run, job, inputs, outputs)
+        said = self._cached_shape(run, job, inputs, outputs)
         return Event(
-            id=digest or _digest(wire, run, job, inputs, outputs),
+            id=digest or _event_digest(wire, run, job, inputs, outputs),
             kind=kind,
             body=body,
             event_time_us=event_time_us,
@@ -85,11 +85,11 @@ class BodyReader:
             root_job_namespace=root[1],
             root_job_name=root[2],
             run_facets=run.text,
-            versions=_versions(inputs, outputs),
+            versions=_dataset_versions(inputs, outputs),
             shape=said.shape,
             inputs=tuple(inputs),
             outputs=tuple(outputs),
-            lineage_hashes=_declared(run, job, inputs, outputs),
+            lineage_hashes=_lineage_hashes(run, job, inputs, outputs),
             said=said,
             run_contents=run.tables,
             job_contents=job.values + job.tables,
@@ -109,44 +109,48 @@ class BodyReader:
         if read is None:
             return _NO_DATASET
         wire, digest = read
-        facets = self._facets.of_dataset(wire.facets)
-        read_of, written_of = counted(wire.inputFacets), counted(wire.outputFacets)
+        facets = self._facets.read_dataset_facets(wire.facets)
+        read_of, written_of = read_statistics_facets(wire.inputFacets), read_statistics_facets(wire.outputFacets)
         names = (wire.namespace, wire.name, facets.digest)
-        known = self._known(wire, facets, read_of, written_of, msgpack.encode((*names, *read_of[1:], written_of.names)))
+        known = self._cached_dataset(
+            wire, facets, read_of, written_of, msgpack.encode((*names, *read_of[1:], written_of.names))
+        )
         parts = (*names, read_of.digest, written_of.digest)
         dataset = replace(known, digest=digest or digest_of(msgpack.encode(parts)))
         if wire.inputFacets or wire.outputFacets:
             return dataset  # statistics of one run do not recur, so caching is useless
         return self._datasets.put(raw, dataset)
 
-    def _known(
+    def _cached_dataset(
         self,
         wire: WireDataset,
         facets: DatasetFacets,
-        read_of: StatisticsFacets,
-        written_of: StatisticsFacets,
+        input_facets: StatisticsFacets,
+        output_facets: StatisticsFacets,
         key: bytes,
     ) -> SentDataset:
         """Return a dataset without its digest. key: identifies its content except statistics."""
-        return self._shapes.get(key) or self._shapes.put(key, _dataset(wire, facets, read_of, written_of))
+        return self._shapes.get(key) or self._shapes.put(
+            key, _to_sent_dataset(wire, facets, input_facets, output_facets)
+        )
 
-    def _shape(
+    def _cached_shape(
         self, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
     ) -> EventShape:
         """Return the shape of an event: its recurring content. Of the run, it has only what the rules read."""
-        names, lineage = run.known, run.says("lineage")
+        names, lineage = run.known, run.hash_or_deleted("lineage")
         shapes = [dataset.shape for dataset in inputs], [dataset.shape for dataset in outputs]
         key = msgpack.encode((names, run.artifact, lineage, job.digest, *shapes))
         found = self._said.get(key)
         if found is None:
-            found = self._said.put(key, _said(digest_of(key).hex(), run, job, inputs, outputs))
+            found = self._said.put(key, _to_event_shape(digest_of(key).hex(), run, job, inputs, outputs))
         return found
 
 
-def _dataset(
-    wire: WireDataset, facets: DatasetFacets, read_of: StatisticsFacets, written_of: StatisticsFacets
+def _to_sent_dataset(
+    wire: WireDataset, facets: DatasetFacets, input_facets: StatisticsFacets, output_facets: StatisticsFacets
 ) -> SentDataset:
-    mentioned = _mentioned(wire, facets, read_of, written_of)
+    mentioned = _to_used_dataset(wire, facets, input_facets, output_facets)
     shape = (wire.namespace, wire.name, facets.shape, mentioned.landed, mentioned.counted)
     return SentDataset(
         b"",
@@ -156,7 +160,7 @@ def _dataset(
         lineage_hash=facets.content_hash(*OF_COLUMNS),
         declared_hash=facets.content_hash("lineage"),
         symlinks=facets.symlinks,
-        facets=tuple(sorted({*facets.names, *read_of.names, *written_of.names})),
+        facets=tuple(sorted({*facets.names, *input_facets.names, *output_facets.names})),
         version=facets.version,
         shape=digest_of(msgpack.encode(shape)),
         mentioned=mentioned,
@@ -164,7 +168,7 @@ def _dataset(
     )
 
 
-def _said(
+def _to_event_shape(
     shape: str, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
 ) -> EventShape:
     return EventShape(
@@ -173,8 +177,8 @@ def _said(
         processing_type=job.type.processing_type,
         integration=job.type.integration,
         emission=job.type.emission,
-        run_lineage=run.says("lineage"),
-        job_lineage=job.says("lineage"),
+        run_lineage=run.hash_or_deleted("lineage"),
+        job_lineage=job.hash_or_deleted("lineage"),
         run_facets=run.known,
         job_facets=job.facets,
         inputs=tuple([dataset.mentioned for dataset in inputs]),
@@ -182,40 +186,44 @@ def _said(
     )
 
 
-def _mentioned(
-    wire: WireDataset, facets: DatasetFacets, read_of: StatisticsFacets, written_of: StatisticsFacets
+def _to_used_dataset(
+    wire: WireDataset, facets: DatasetFacets, input_facets: StatisticsFacets, output_facets: StatisticsFacets
 ) -> UsedDataset:
     return UsedDataset(
         wire.namespace,
         wire.name,
-        schema=facets.says("schema"),
-        lineage=facets.says(*OF_COLUMNS),
-        declared=facets.says("lineage"),
+        schema=facets.hash_or_deleted("schema"),
+        lineage=facets.hash_or_deleted(*OF_COLUMNS),
+        declared=facets.hash_or_deleted("lineage"),
         symlinks=facets.symlinks,
         tags=facets.tags,
         lifecycle=facets.lifecycle.change,
         previous_namespace=facets.lifecycle.previous_namespace,
         previous_name=facets.lifecycle.previous_name,
-        landed=PROVES_ROWS in written_of.names or "version" in facets.names,
+        landed=PROVES_ROWS in output_facets.names or "version" in facets.names,
         facets=facets.facets,
-        counted=_counted(read_of, written_of),
+        counted=_facet_names_for_rules(input_facets, output_facets),
     )
 
 
-def _counted(read_of: StatisticsFacets, written_of: StatisticsFacets) -> tuple[str, ...]:
+def _facet_names_for_rules(input_facets: StatisticsFacets, output_facets: StatisticsFacets) -> tuple[str, ...]:
     """Return the names of input facets, `subset` if an output has it, the filter columns, and `PARTS_READ`."""
-    known = (*read_of.known, SUBSET) if SUBSET in written_of.known and SUBSET not in read_of.known else read_of.known
-    known = (*known, PARTS_READ) if read_of.parts_read else known
-    return (*known, *(FILTERED + column for column in read_of.filters)) if read_of.filters else known
+    known = (
+        (*input_facets.known, SUBSET)
+        if SUBSET in output_facets.known and SUBSET not in input_facets.known
+        else input_facets.known
+    )
+    known = (*known, PARTS_READ) if input_facets.parts_read else known
+    return (*known, *(FILTERED + column for column in input_facets.filters)) if input_facets.filters else known
 
 
-def _versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str | None, ...] | None:
+def _dataset_versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str | None, ...] | None:
     found = [dataset.version for dataset in inputs]
     found += [dataset.version for dataset in outputs]
     return tuple(found) if found.count(None) < len(found) else None
 
 
-def _digest(
+def _event_digest(
     wire: WireEvent, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
 ) -> bytes:
     """Compute the event id from names and times as sent, and the digests of facets and datasets."""
@@ -234,18 +242,20 @@ def _digest(
     return digest_of(msgpack.encode(parts))
 
 
-def _named(datasets: list[SentDataset]) -> list[SentDataset]:
+def _with_names(datasets: list[SentDataset]) -> list[SentDataset]:
     return [dataset for dataset in datasets if dataset is not _NO_DATASET]
 
 
-def _declared(run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str, ...]:
+def _lineage_hashes(
+    run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
+) -> tuple[str, ...]:
     """Collect the hashes of `lineage` facets. Few events have any."""
     found = [facets.content_hash("lineage") for facets in (run, job) if facets.tables]
     found += [dataset.declared_hash for datasets in (inputs, outputs) for dataset in datasets if dataset.declared_hash]
     return tuple([content_hash for content_hash in found if content_hash])
 
 
-def _flags(wire: WireEvent, kind: Kind, time_flag: str | None, *, loose: bool, repaired: bool) -> tuple[str, ...]:
+def _event_flags(wire: WireEvent, kind: Kind, time_flag: str | None, *, loose: bool, repaired: bool) -> tuple[str, ...]:
     flags = [time_flag] if time_flag else []
     if kind == "RUN":
         if wire.run is not UNSET and not _UUID.fullmatch(wire.run.runId):

@@ -66,7 +66,7 @@ def read_column_lineage(raw: bytes) -> ColumnLineage | None:
 
 
 def canonical_lineage(facet: ColumnLineage) -> bytes:
-    """Encode a facet like `facet_digests.canonical`, without `_producer` and `_schemaURL`."""
+    """Encode a facet like `facet_digests.canonical_json`, without `_producer` and `_schemaURL`."""
     return _encode(ColumnLineage(dataset=facet.dataset, fields=facet.fields))
 
 
@@ -76,15 +76,15 @@ def lineage_rows(facet: ColumnLineage) -> Iterator[tuple[Any, ...]]:
         old = _EMPTY
         if entry.transformationType or entry.transformationDescription:
             old = SentTransformation(entry.transformationDescription, UNSET, UNSET, entry.transformationType)
-        yield from _edges(output, entry.inputFields or _NOTHING, old)
-    yield from _edges(None, facet.dataset or (), _EMPTY)
+        yield from _edge_rows(output, entry.inputFields or _NOTHING, old)
+    yield from _edge_rows(None, facet.dataset or (), _EMPTY)
 
 
 _NOTHING = [InputField(transformations=[_EMPTY])]
 """A row for a column without sources: it records that the lineage lists the column."""
 
 
-def _edges(
+def _edge_rows(
     output: str | None, sources: list[InputField] | tuple[()], old: SentTransformation
 ) -> Iterator[tuple[Any, ...]]:
     for source in sources:

@@ -29,22 +29,22 @@ def core_part(event: Mapping[str, Any]) -> dict[str, Any]:
 
     So custom facets of any size and depth cost nothing, and cannot prevent the check of the rest.
     """
-    core = {key: _leaf(event[key]) for key in _EVENT_KEYS if key in event}
-    core |= {key: _entity(event[key]) for key in _ENTITIES if key in event}
-    core |= {key: _datasets(event[key]) for key in _DATASETS if key in event}
+    core = {key: _scalar_or_empty(event[key]) for key in _EVENT_KEYS if key in event}
+    core |= {key: _core_of_entity(event[key]) for key in _ENTITIES if key in event}
+    core |= {key: _core_of_datasets(event[key]) for key in _DATASETS if key in event}
     return core
 
 
-def facets_of(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def facets_with_paths(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield every facet that is an object, with its path, which ends with the facet's key."""
-    for path, entity in _entities(event):
+    for path, entity in _entities_with_paths(event):
         for kind in FACET_MAPS:
             facets = entity.get(kind)
             if isinstance(facets, dict):
                 yield from (((*path, kind, key), each) for key, each in facets.items() if isinstance(each, dict))
 
 
-def _entities(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _entities_with_paths(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
     for key in _ENTITIES:
         if isinstance(event.get(key), dict):
             yield (key,), event[key]
@@ -53,26 +53,34 @@ def _entities(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]
             yield from (((key, at), each) for at, each in enumerate(event[key]) if isinstance(each, dict))
 
 
-def _datasets(value: object) -> object:
-    return [_entity(each) for each in value] if isinstance(value, list) else _leaf(value)
+def _core_of_datasets(value: object) -> object:
+    return [_core_of_entity(each) for each in value] if isinstance(value, list) else _scalar_or_empty(value)
 
 
-def _entity(value: object) -> object:
+def _core_of_entity(value: object) -> object:
     if not isinstance(value, dict):
-        return _leaf(value)
-    return {k: _bases(v) if k in FACET_MAPS else _leaf(v) for k, v in value.items() if k in _ENTITY_KEYS}
+        return _scalar_or_empty(value)
+    return {
+        k: _base_members_of_facets(v) if k in FACET_MAPS else _scalar_or_empty(v)
+        for k, v in value.items()
+        if k in _ENTITY_KEYS
+    }
 
 
-def _bases(facets: object) -> object:
-    return {key: _base(facet) for key, facet in facets.items()} if isinstance(facets, dict) else _leaf(facets)
+def _base_members_of_facets(facets: object) -> object:
+    return (
+        {key: _base_members(facet) for key, facet in facets.items()}
+        if isinstance(facets, dict)
+        else _scalar_or_empty(facets)
+    )
 
 
-def _base(facet: object) -> object:
+def _base_members(facet: object) -> object:
     if not isinstance(facet, dict):
-        return _leaf(facet)
-    return {key: _leaf(facet[key]) for key in _BASE_KEYS if key in facet}
+        return _scalar_or_empty(facet)
+    return {key: _scalar_or_empty(facet[key]) for key in _BASE_KEYS if key in facet}
 
 
-def _leaf(value: object) -> object:
+def _scalar_or_empty(value: object) -> object:
     """Return a scalar unchanged. An object or array, which is wrong here, becomes an empty one of its type."""
     return type(value)() if isinstance(value, dict | list) else value

@@ -18,9 +18,9 @@ class CpuBudget:
     def __init__(self, seconds: float = RECORD_CPU_S):
         """Start the budget of the first record."""
         self._seconds = seconds
-        self.begin()
+        self.begin_record()
 
-    def begin(self) -> None:
+    def begin_record(self) -> None:
         """Start the budget of the next record."""
         self._until = time.thread_time() + self._seconds
 

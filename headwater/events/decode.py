@@ -42,7 +42,7 @@ def decode(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _decode_odd(text)
+        return _decode_with_python(text)
 
 
 def check_nesting(body: bytes) -> None:
@@ -66,19 +66,22 @@ def check_nesting(body: bytes) -> None:
 
 def repeats_keys(text: bytes, value: Any) -> bool:
     """Whether an object in a JSON text has a duplicate key, so that its decoded value contains less than the text."""
-    return _STRING.sub(b"", text).count(b":") > _members(value)
+    return _STRING.sub(b"", text).count(b":") > _count_members(value)
 
 
-def _members(value: Any) -> int:
+def _count_members(value: Any) -> int:
     if isinstance(value, dict):
-        return len(value) + sum(map(_members, value.values()))
-    return sum(map(_members, value)) if isinstance(value, list) else 0
+        return len(value) + sum(map(_count_members, value.values()))
+    return sum(map(_count_members, value)) if isinstance(value, list) else 0
 
 
-def _decode_odd(text: bytes) -> Any:
+def _decode_with_python(text: bytes) -> Any:
     try:
         return json.loads(
-            repair_surrogates(text).decode(), parse_float=_finite, parse_int=_finite_int, parse_constant=_refuse
+            repair_surrogates(text).decode(),
+            parse_float=_finite_float,
+            parse_int=_finite_int,
+            parse_constant=_refuse_constant,
         )
     except RecursionError as error:
         raise InvalidEvent("nesting", "The JSON has too many levels.", "Flatten the event.") from error
@@ -88,14 +91,14 @@ def _decode_odd(text: bytes) -> Any:
         ) from error
 
 
-def _finite(digits: str) -> float:
+def _finite_float(digits: str) -> float:
     number = float(digits)
     return max(-sys.float_info.max, min(number, sys.float_info.max))
 
 
 def _finite_int(digits: str) -> int | float:
-    return int(digits) if len(digits) < 400 else _finite(digits)
+    return int(digits) if len(digits) < 400 else _finite_float(digits)
 
 
-def _refuse(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")

@@ -15,7 +15,7 @@ class _EnvelopeRun(msgspec.Struct):
     runId: Text  # noqa: N815 - the name on the wire
 
 
-class _Named(msgspec.Struct):
+class _NamedObject(msgspec.Struct):
     namespace: Text
     name: Text
 
@@ -24,7 +24,7 @@ class _Event(msgspec.Struct):
     eventTime: Text  # noqa: N815
     producer: Text
     run: _EnvelopeRun | None = None
-    job: _Named | None = None
+    job: _NamedObject | None = None
     dataset: msgspec.Raw = msgspec.Raw(b"null")  # decoded only for dataset events
 
 
@@ -43,7 +43,7 @@ def read_envelope(body: bytes) -> Envelope:
     `nesting`, `not_an_object` or `shape`, and the first invalid field.
     """
     check_utf8(body)
-    return _envelope(_decode(body))
+    return _to_envelope(_decode(body))
 
 
 def check_utf8(body: bytes) -> None:
@@ -67,12 +67,12 @@ def split_batch(body: bytes) -> list[bytes]:
     except msgspec.ValidationError as error:
         raise InvalidEvent("not_an_array", "The batch is not a JSON array.", "Send `[event, event, ...]`.") from error
     except RecursionError as error:
-        raise _too_deep() from error
+        raise _nesting_error() from error
     except msgspec.DecodeError as error:
         repaired = repair_surrogates(body)
         if repaired is not body:
             return split_batch(repaired)
-        raise _not_json(error) from error
+        raise _not_json_error(error) from error
 
 
 class _Column(msgspec.Struct):
@@ -95,7 +95,7 @@ class _Dataset(msgspec.Struct):
 
 class _Parent(msgspec.Struct):
     run: _EnvelopeRun
-    job: _Named
+    job: _NamedObject
 
 
 class _RunFacets(msgspec.Struct):
@@ -113,7 +113,7 @@ class _WholeEvent(msgspec.Struct):
     run: _RunWithFacets | None = None
 
 
-def check_members(body: bytes) -> None:
+def check_marquez_members(body: bytes) -> None:
     """Raise InvalidEvent (`shape`) if an event lacks a member that Marquez requires in addition to the envelope.
 
     These are the names of inputs and outputs, the column names in their schemas, and run and job of a parent.
@@ -121,7 +121,7 @@ def check_members(body: bytes) -> None:
     try:
         _whole_event.decode(body)
     except msgspec.ValidationError as error:
-        raise _misfit(error) from error
+        raise _shape_error(error) from error
     except msgspec.DecodeError:
         return  # repaired by `read_envelope`
 
@@ -129,7 +129,7 @@ def check_members(body: bytes) -> None:
 _ABSENT = msgspec.Raw(b"null")
 _whole_event = msgspec.json.Decoder(_WholeEvent)
 _event = msgspec.json.Decoder(_Event)
-_named = msgspec.json.Decoder(_Named)
+_named = msgspec.json.Decoder(_NamedObject)
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -137,19 +137,19 @@ def _decode(body: bytes) -> _Event:
     try:
         event = _event.decode(body)
     except msgspec.ValidationError as error:
-        raise _misfit(error) from error
+        raise _shape_error(error) from error
     except msgspec.DecodeError as error:
         repaired = repair_surrogates(body)
         if repaired is not body:
             return _decode(repaired)
-        raise _not_json(error) from error
+        raise _not_json_error(error) from error
     except RecursionError as error:
-        raise _too_deep() from error
+        raise _nesting_error() from error
     check_nesting(body)
     return event
 
 
-def _envelope(event: _Event) -> Envelope:
+def _to_envelope(event: _Event) -> Envelope:
     if event.run is not None:
         if event.job is None:
             raise InvalidEvent("shape", "The run event has no job.", "Add `job` with `namespace` and `name`.", "job")
@@ -157,21 +157,21 @@ def _envelope(event: _Event) -> Envelope:
     if event.job is not None:
         return Envelope("JOB", event.job.namespace, f"{event.job.namespace}\n{event.job.name}")
     if event.dataset != _ABSENT:
-        dataset = _dataset(event.dataset)
+        dataset = _decode_dataset(event.dataset)
         return Envelope("DATASET", dataset.namespace, f"{dataset.namespace}\n{dataset.name}")
     raise InvalidEvent(
         "shape", "The event has none of `run`, `job` and `dataset`.", "Send an OpenLineage event.", "run"
     )
 
 
-def _dataset(raw: msgspec.Raw) -> _Named:
+def _decode_dataset(raw: msgspec.Raw) -> _NamedObject:
     try:
         return _named.decode(raw)
     except msgspec.ValidationError as error:
-        raise _misfit(error, "dataset") from error
+        raise _shape_error(error, "dataset") from error
 
 
-def _misfit(error: msgspec.ValidationError, inside: str = "") -> InvalidEvent:
+def _shape_error(error: msgspec.ValidationError, inside: str = "") -> InvalidEvent:
     what, _, path = str(error).partition(" - at `$")
     parts = [inside, path.strip("`").lstrip(".")]
     if not any(parts) and what.startswith("Expected `object`"):
@@ -186,9 +186,9 @@ def _misfit(error: msgspec.ValidationError, inside: str = "") -> InvalidEvent:
     )
 
 
-def _too_deep() -> InvalidEvent:
+def _nesting_error() -> InvalidEvent:
     return InvalidEvent("nesting", "The JSON has too many levels; the limit is 512.", "Flatten the event.")
 
 
-def _not_json(error: Exception) -> InvalidEvent:
+def _not_json_error(error: Exception) -> InvalidEvent:
     return InvalidEvent("not_json", f"The body is not valid JSON: {error}.", "Send one JSON value as UTF-8.")

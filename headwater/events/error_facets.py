@@ -39,39 +39,39 @@ class TracedException(NamedTuple):
         return self.trace[:1] == (_TRACEBACK,)
 
 
-def causes(text: str) -> list[TracedException]:
+def exceptions_in_trace(text: str) -> list[TracedException]:
     """Return the exceptions of a printed stack trace, root cause first; none for a text without frames."""
     lines = text.splitlines()
     if not any(_TRACEBACK in line or _FRAME.match(line) for line in lines):
         return []
     begins = [0, *(at for at, line in enumerate(lines) if at and line.startswith(_CAUSED)), len(lines)]
     links = [lines[one:other] for one, other in pairwise(begins)]
-    found = (each for link in reversed(links) for each in _raised(link))
+    found = (each for link in reversed(links) for each in _exceptions_in_link(link))
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def _raised(link: Sequence[str]) -> Iterator[TracedException]:
+def _exceptions_in_link(link: Sequence[str]) -> Iterator[TracedException]:
     """Yield the Python exceptions inside one Java exception of the chain, then the Java exception."""
     frames = next((at for at, line in enumerate(link) if _FRAME.match(line)), len(link))
     python = next((at for at, line in enumerate(link[:frames]) if _TRACEBACK in line), None)
     if python is None:
-        yield _shown(link[0].removeprefix(_CAUSED), link[1:])
+        yield _to_traced_exception(link[0].removeprefix(_CAUSED), link[1:])
         return
-    yield from _of_python([link[python].partition(_TRACEBACK)[1], *link[python + 1 : frames]])
+    yield from _python_exceptions([link[python].partition(_TRACEBACK)[1], *link[python + 1 : frames]])
     around = [*link[:python], link[python].partition(_TRACEBACK)[0]]
     if any(line.strip() for line in around) or frames < len(link):
-        yield _shown(around[0].removeprefix(_CAUSED).rstrip(": "), [*around[1:], *link[frames:]])
+        yield _to_traced_exception(around[0].removeprefix(_CAUSED).rstrip(": "), [*around[1:], *link[frames:]])
 
 
-def _of_python(lines: Sequence[str]) -> Iterator[TracedException]:
+def _python_exceptions(lines: Sequence[str]) -> Iterator[TracedException]:
     begins = [at for at, line in enumerate(lines) if line == _TRACEBACK]
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
         own = [line for line in lines[begin:end] if line not in _NEXT]
         said = next((at for at, line in enumerate(own) if at and line.strip() and not line.startswith(" ")), 0)
-        yield _shown(own[said], [line for at, line in enumerate(own) if at != said])
+        yield _to_traced_exception(own[said], [line for at, line in enumerate(own) if at != said])
 
 
-def _shown(what: str, trace: Sequence[str]) -> TracedException:
+def _to_traced_exception(what: str, trace: Sequence[str]) -> TracedException:
     while trace and not trace[-1].strip():
         trace = trace[:-1]
     return TracedException(what.strip(), tuple(trace))
@@ -118,7 +118,9 @@ class FacetTest(NamedTuple):
 
 def errors_in(facets: Mapping[str, Any]) -> list[FacetError]:
     """Return the errors in the decoded facets of a run: OpenLineage's and Spark's facets first, then by name."""
-    found = [each for name, facet in facets.items() if isinstance(facet, dict) for each in _errors(name, facet)]
+    found = [
+        each for name, facet in facets.items() if isinstance(facet, dict) for each in _errors_in_facet(name, facet)
+    ]
     rank = {name: at for at, name in enumerate(_KNOWN)}
     return sorted(found, key=lambda each: (each.of != "run", rank.get(each.facet, len(rank)), each.facet))
 
@@ -136,7 +138,7 @@ def failed_tests(facet: str, value: Any) -> list[FacetTest]:
     ]  # fmt: skip
 
 
-def failure_in(facets: Mapping[str, bytes]) -> str | None:
+def failure_reason(facets: Mapping[str, bytes]) -> str | None:
     """Return in one line why a run failed: the root cause, or else a failed test. facets: raw texts by name."""
     said = {name: decode(text) for name, text in facets.items()}
     error = next((each for each in errors_in(said) if each.of == "run"), None)
@@ -147,13 +149,13 @@ def failure_in(facets: Mapping[str, bytes]) -> str | None:
     return f"test {test.name} failed"[:_LINE] if test else None
 
 
-def _errors(name: str, facet: Mapping[str, Any]) -> Iterator[FacetError]:
+def _errors_in_facet(name: str, facet: Mapping[str, Any]) -> Iterator[FacetError]:
     if name == "extractionError":
         listed = facet.get("errors")
         for each in listed if isinstance(listed, list) else ():
             message, trace = text_at(each, "errorMessage"), text_at(each, "stackTrace")
             if message or trace:
-                yield _told("extraction", name, message, trace, text_at(each, "task"))
+                yield _to_facet_error("extraction", name, message, trace, text_at(each, "task"))
         return
     inner: Mapping[str, Any] = next((facet[word] for word in _MESSAGES if isinstance(facet.get(word), dict)), {})
     traces = [text for of in (facet, inner) for word in _TRACES if (text := text_at(of, word))]
@@ -161,11 +163,11 @@ def _errors(name: str, facet: Mapping[str, Any]) -> Iterator[FacetError]:
     words = _MESSAGES if traces or inner or named else ("errorMessage", "error", "exception")
     messages = [text for of in (facet, inner) for word in words if (text := text_at(of, word))]
     if messages or traces:
-        yield _told("run", name, messages[0] if messages else None, traces[0] if traces else None)
+        yield _to_facet_error("run", name, messages[0] if messages else None, traces[0] if traces else None)
 
 
-def _told(
+def _to_facet_error(
     of: Literal["run", "extraction"], facet: str, message: str | None, trace: str | None, task: str | None = None
 ) -> FacetError:
-    found = causes(trace or "") or causes(message or "")
+    found = exceptions_in_trace(trace or "") or exceptions_in_trace(message or "")
     return FacetError(of, facet, message or (trace or "").partition("\n")[0], found, task)

@@ -27,13 +27,13 @@ def decode_event(text: bytes) -> dict[str, Any]:
     try:
         event = decode(text)
     except InvalidEvent as error:
-        raise InvalidEvent(error.reason, _where(text) or error.what, error.fix) from error
+        raise InvalidEvent(error.reason, _line_and_column(text) or error.what, error.fix) from error
     if not isinstance(event, dict):
         raise InvalidEvent("not_an_object", "The JSON is not an object.", "Write one OpenLineage event.")
     return event
 
 
-def _where(text: bytes) -> str | None:
+def _line_and_column(text: bytes) -> str | None:
     """Convert msgspec's `(byte 17)` to a line and column."""
     try:
         msgspec.json.decode(text)
@@ -75,7 +75,7 @@ def read_event_texts(path: Path) -> Iterator[EventText]:
     Raises WrongSetting if the file is missing, unreadable, damaged or empty, or a document is larger than
     LARGEST_DOCUMENT bytes.
     """
-    with _opened(path) as file:
+    with _open_file(path) as file:
         lines = lines_of(file)
         head = list(first_two_filled(lines))
         if not any(map(is_filled, head)):
@@ -83,7 +83,7 @@ def read_event_texts(path: Path) -> Iterator[EventText]:
         if has_an_event_per_line(head):
             yield from filter(is_filled, chain(head, lines))
             return
-        events = events_of_document(whole_document(str(path), head, file))
+        events = events_of_document(read_whole_document(str(path), head, file))
         if (first := next(events, None)) is None:
             raise WrongSetting(f"{path} contains an empty array. Use a file with OpenLineage events.")
         yield first
@@ -91,7 +91,7 @@ def read_event_texts(path: Path) -> Iterator[EventText]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Bytes]:
+def _open_file(path: Path) -> Iterator[Bytes]:
     try:
         with path.open("rb") as file:
             if file.peek(2).startswith(_GZIP):
@@ -139,22 +139,22 @@ def has_an_event_per_line(head: Iterable[EventText]) -> bool:
         return False
     # In a pretty-printed event, `{` follows a line break only after `[`, `,` or `:`.
     after_break = second.lstrip().startswith(b"{") and not first.rstrip().endswith((b"[", b",", b":"))
-    return not second or after_break or _decoded(first) is not None or _is_event(second)
+    return not second or after_break or _decode_or_none(first) is not None or _is_event(second)
 
 
 def _is_event(line: bytes) -> bool:
-    event = _decoded(line)
+    event = _decode_or_none(line)
     return event is not None and event_kind(event) is not None
 
 
-def _decoded(line: bytes) -> dict[str, Any] | None:
+def _decode_or_none(line: bytes) -> dict[str, Any] | None:
     try:
         return decode_event(line)
     except InvalidEvent:
         return None
 
 
-def whole_document(name: str, head: Iterable[EventText], file: Bytes) -> bytes:
+def read_whole_document(name: str, head: Iterable[EventText], file: Bytes) -> bytes:
     """Read the rest of a file after its first lines. Raises WrongSetting above LARGEST_DOCUMENT bytes."""
     text = b"".join([*(line.text or b"" for line in head), file.read(LARGEST_DOCUMENT)])
     if len(text) > LARGEST_DOCUMENT or file.read(1):
@@ -172,10 +172,10 @@ def events_of_document(text: bytes) -> Iterator[EventText]:
         start = len(text) - len(text.lstrip())
         yield EventText(text.count(b"\n", 0, start) + 1, text, len(text))  # not an array: one event, or invalid JSON
         return
-    yield from _elements(text, plain, events)
+    yield from _array_items(text, plain, events)
 
 
-def _elements(text: bytes, plain: bytes, events: Iterable[msgspec.Raw]) -> Iterator[EventText]:
+def _array_items(text: bytes, plain: bytes, events: Iterable[msgspec.Raw]) -> Iterator[EventText]:
     line, end = 1, 0
     for event in map(bytes, events):
         start = plain.index(event, end)

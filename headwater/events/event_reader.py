@@ -7,8 +7,8 @@ from headwater.events.body_reader import BodyReader
 from headwater.events.cpu_budget import RECORD_CPU_S, CpuBudget
 from headwater.events.decode import decode, repeats_keys
 from headwater.events.event import Event
-from headwater.events.facet_digests import canonical
-from headwater.events.redaction import redact, suspicious
+from headwater.events.facet_digests import canonical_json
+from headwater.events.redaction import may_need_redaction, redact_value
 
 
 class EventReader:
@@ -21,22 +21,24 @@ class EventReader:
 
     def read(self, bodies: Sequence[bytes]) -> list[Event | InvalidEvent]:
         """Parse a batch. The result has the event or the error of each body, in order."""
-        return [self._read_or_error(body, dirty) for body, dirty in zip(bodies, suspicious(bodies), strict=True)]
+        return [
+            self._read_or_error(body, dirty) for body, dirty in zip(bodies, may_need_redaction(bodies), strict=True)
+        ]
 
     def _read_or_error(self, body: bytes, dirty: bool) -> Event | InvalidEvent:
-        self._budget.begin()
+        self._budget.begin_record()
         try:
-            return self._reader.read(redacted(body, self._budget.check) if dirty else body)
+            return self._reader.read_event(redact_body(body, self._budget.check) if dirty else body)
         except InvalidEvent as error:
             return error
 
 
-def redacted(body: bytes, check: Callable[[], None] | None = None) -> bytes:
+def redact_body(body: bytes, check: Callable[[], None] | None = None) -> bytes:
     """Return the body without secrets. A body without secrets is returned unchanged.
 
     check: called repeatedly; may raise. A body with a duplicate key is encoded again as well, because decoding drops
     the first values, which may be secrets.
     """
     value = decode(body)
-    clean = redact(value, check)
-    return body if clean is value and not repeats_keys(body, value) else canonical(clean)
+    clean = redact_value(value, check)
+    return body if clean is value and not repeats_keys(body, value) else canonical_json(clean)

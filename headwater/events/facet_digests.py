@@ -45,25 +45,25 @@ class Memo(Generic[V]):
 
 def facet_digest(raw: bytes) -> bytes:
     """Digest a whole facet with sorted keys, as part of the event id. A facet may be any JSON value."""
-    return digest_of(canonical(decode(raw)))
+    return digest_of(canonical_json(decode(raw)))
 
 
 def content_digests(key: str, raw: bytes) -> tuple[bytes, str]:
     """Return the digest of a whole facet, and its content hash (hex), which ignores `_producer` and `_schemaURL`."""
     lineage = read_column_lineage(raw) if key == "columnLineage" else None
     if lineage is not None:
-        sender = _sender(lineage.producer, lineage.schema_url)
+        sender = _producer_digest(lineage.producer, lineage.schema_url)
         content = digest_of(canonical_lineage(lineage))
     else:
         value = decode(raw)
         known = isinstance(value, dict)
-        sender = _sender(value.pop("_producer", UNSET), value.pop("_schemaURL", UNSET)) if known else b""
-        content = digest_of(canonical(value))
+        sender = _producer_digest(value.pop("_producer", UNSET), value.pop("_schemaURL", UNSET)) if known else b""
+        content = digest_of(canonical_json(value))
     return digest_of(sender + content), content.hex()
 
 
-def _sender(producer: Any, schema_url: Any) -> bytes:
-    return canonical([None if part is UNSET else [part] for part in (producer, schema_url)])
+def _producer_digest(producer: Any, schema_url: Any) -> bytes:
+    return canonical_json([None if part is UNSET else [part] for part in (producer, schema_url)])
 
 
 def is_deleted(raw: bytes) -> bool:
@@ -74,7 +74,7 @@ def is_deleted(raw: bytes) -> bool:
     return isinstance(value, dict) and value.get("_deleted") is True
 
 
-def canonical(value: Any) -> bytes:
+def canonical_json(value: Any) -> bytes:
     """Encode JSON with sorted keys and no spaces. Equal values result in equal bytes."""
     try:
         return msgspec.json.encode(value, order="sorted")

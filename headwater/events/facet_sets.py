@@ -34,15 +34,15 @@ class FacetSet(Struct, frozen=True, gc=False):
 
     def content_hash(self, *keys: str) -> str | None:
         """Return the content hash of the first of these schema or lineage facets, or None."""
-        found = self._content(keys)
+        found = self._first_content(keys)
         return found.content_hash if found else None
 
-    def says(self, *keys: str) -> str | None:
+    def hash_or_deleted(self, *keys: str) -> str | None:
         """Return the content hash of the first of these facets; empty if it was deleted, None if there is none."""
-        found = self._content(keys)
+        found = self._first_content(keys)
         return None if found is None else "" if is_deleted(found.raw) else found.content_hash
 
-    def _content(self, keys: tuple[str, ...]) -> Content | None:
+    def _first_content(self, keys: tuple[str, ...]) -> Content | None:
         by_key = {content.key: content for content in self.tables}
         return next((by_key[key] for key in keys if key in by_key), None)
 

@@ -29,10 +29,10 @@ def validate_file(path: Path) -> Iterator[CheckedEvent]:
     iteration, if the file cannot be read or contains no events.
     """
     for event in read_event_texts(path):
-        yield CheckedEvent(event.line, tuple(_problems(event)))
+        yield CheckedEvent(event.line, tuple(_problems_of(event)))
 
 
-def _problems(event: EventText) -> list[Problem]:
+def _problems_of(event: EventText) -> list[Problem]:
     if event.text is None:
         return [Problem("event", None, f"is longer than {LONGEST_LINE // 2**20} MiB and was not checked")]
     try:

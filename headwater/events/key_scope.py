@@ -30,11 +30,11 @@ class KeyScope(msgspec.Struct, frozen=True):
         return namespace in owned or EVERY in owned
 
 
-class _Kept(msgspec.Struct):
+class _StoredMetadata(msgspec.Struct):
     scope: KeyScope | None = None
 
 
-_kept = msgspec.json.Decoder(_Kept)
+_kept = msgspec.json.Decoder(_StoredMetadata)
 
 
 @lru_cache(4096)
@@ -53,13 +53,13 @@ def check_datasets(scope: KeyScope, event: Event) -> None:
     and `symlinks` count as well; other keys may send them, because producers send them for tables of any catalog.
     """
     for use in (*event.said.inputs, *event.said.outputs):
-        for what, namespace in _decided(use, by_name=scope.datasets is not None):
+        for what, namespace in _changed_datasets(use, by_name=scope.datasets is not None):
             if not scope.owns(namespace):
                 message = f"The key may not send {what} for datasets of this namespace."  # it may contain a secret
                 raise InvalidEvent("scope", message, _FIX.format("datasets"), f"facets.{what}")
 
 
-def _decided(use: UsedDataset, *, by_name: bool) -> Iterator[tuple[str, str]]:
+def _changed_datasets(use: UsedDataset, *, by_name: bool) -> Iterator[tuple[str, str]]:
     if (use.lifecycle or "").upper() in _DESTROYS:
         yield "lifecycleStateChange", use.namespace
         if use.previous_namespace is not None:

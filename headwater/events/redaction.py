@@ -1,7 +1,7 @@
 """Removes secrets from events before they reach the lake. `docs/reference/redaction.md` lists the rules.
 
-`suspicious` searches raw text quickly and flags every text that `redact` would change, so clean events are not walked.
-Column names stay, because `redact` changes only text values, and lineage has objects.
+`may_need_redaction` searches raw text quickly and flags every text that `redact_value` would change, so clean events
+are not walked. Column names stay, because `redact_value` changes only text values, and lineage has objects.
 """
 
 import re
@@ -15,7 +15,7 @@ from headwater.events.redaction_names import (
     STAGE,
     STEM,
     WORD,
-    compiled,
+    compile_bytes_pattern,
     is_harmless,
     is_secret,
     is_secret_name,
@@ -64,80 +64,80 @@ _TRIGGERS = "|".join(
     ]
 )
 
-_SECRETS = compiled(_TRIGGERS)
+_SECRETS = compile_bytes_pattern(_TRIGGERS)
 
 
-def suspicious(texts: Sequence[bytes]) -> list[bool]:
-    """Return for each raw JSON text whether `redact` may change it. False is certain; true may be a false alarm.
+def may_need_redaction(texts: Sequence[bytes]) -> list[bool]:
+    """Return for each raw JSON text whether `redact_value` may change it. False is certain; true may be a false alarm.
 
     texts: whole events, or fragments with their keys. Takes about 2 ns per byte, linear in the text.
     """
     return [_SECRETS.search(text) is not None for text in texts]
 
 
-def redact(value: T, check: Callable[[], None] | None = None) -> T:
+def redact_value(value: T, check: Callable[[], None] | None = None) -> T:
     """Return a decoded JSON value with every secret replaced by `[REDACTED]`.
 
     check: called repeatedly; may raise. Returns the same object if there is no secret. The function is idempotent.
     Numbers and booleans stay.
     """
-    return cast("T", _Walk(check).of(value))
+    return cast("T", _RedactionWalk(check).redact_value(value))
 
 
-class _Walk:
+class _RedactionWalk:
     """Walks a value recursively. The rules for a text depend on its key."""
 
     def __init__(self, check: Callable[[], None] | None):
         self._check = check
         self._texts = 0
 
-    def of(self, value: Any) -> Any:
+    def redact_value(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._of_text(value)
+            return self._redact_text(value)
         if isinstance(value, dict):
-            return self.of_object(value)
-        return self.of_array(value) if isinstance(value, list) else value
+            return self.redact_object(value)
+        return self.redact_array(value) if isinstance(value, list) else value
 
-    def of_object(self, found: dict[str, Any], *, tag: bool = False) -> dict[str, Any]:
+    def redact_object(self, found: dict[str, Any], *, tag: bool = False) -> dict[str, Any]:
         """Walk an object. tag: it is a tag, whose `key` does not make its `value` a secret."""
         fresh: dict[str, Any] = {}
         changed = False
         for key, value in found.items():
-            name = self._of_text(key, prose=True)
+            name = self._redact_text(key, prose=True)
             if isinstance(value, str):
                 prose = name in _PROSE or (name == "name" and "namespace" in found)
-                fresh[name] = REDACTED if is_secret(name, value) else self._of_text(value, prose=prose)
+                fresh[name] = REDACTED if is_secret(name, value) else self._redact_text(value, prose=prose)
             elif isinstance(value, dict):
-                fresh[name] = self.of_object(_without_held(name, value))
+                fresh[name] = self.redact_object(_without_value_of_secret(name, value))
             elif isinstance(value, list) and is_secret_name(name):
-                fresh[name] = self.of_array(_without_texts(name, value))
+                fresh[name] = self.redact_array(_without_texts(name, value))
             else:
-                fresh[name] = self.of_array(value, tags=name == "tags") if isinstance(value, list) else value
+                fresh[name] = self.redact_array(value, tags=name == "tags") if isinstance(value, list) else value
             changed = changed or fresh[name] is not value or name is not key
         fresh = fresh if changed else found
         return fresh if tag else _without_paired_secret(fresh)
 
-    def of_array(self, found: list[Any], *, tags: bool = False) -> list[Any]:
+    def redact_array(self, found: list[Any], *, tags: bool = False) -> list[Any]:
         fresh: list[Any] = []
         for value in found:
             if isinstance(value, dict):
-                fresh.append(self.of_object(value, tag=tags))
+                fresh.append(self.redact_object(value, tag=tags))
             elif isinstance(value, list):
-                fresh.append(self.of_array(value))
+                fresh.append(self.redact_array(value))
             else:
                 flagged = isinstance(value, str) and bool(fresh) and _follows_flag(fresh[-1], value)
-                fresh.append(REDACTED if flagged else self.of(value))
+                fresh.append(REDACTED if flagged else self.redact_value(value))
         changed = any(new is not old for new, old in zip(fresh, found, strict=True))
         return fresh if changed else found
 
-    def _of_text(self, text: str, *, prose: bool = False) -> str:
+    def _redact_text(self, text: str, *, prose: bool = False) -> str:
         self._texts += 1
         if self._check is not None and not self._texts % 256:
             self._check()
         return redact_text(text, prose=prose, check=self._check)
 
 
-def _without_held(name: str, found: dict[str, Any]) -> dict[str, Any]:
+def _without_value_of_secret(name: str, found: dict[str, Any]) -> dict[str, Any]:
     """Hide the secret in an object with a secret's name: `{"password": {"value": "..."}}`."""
     if not is_secret_name(name):
         return found

@@ -58,7 +58,7 @@ FOLLOWED = r"account\.key\.|client\.secret\.|fs\.azure\.sas\."
 """Beginnings of property names that continue with the name of a storage account."""
 
 
-def compiled(pattern: str) -> Any:
+def compile_bytes_pattern(pattern: str) -> Any:
     """Compile a pattern for bytes: ASCII only, case-insensitive, and `.` matches line breaks."""
     options = re2.Options()
     options.case_sensitive, options.dot_nl = False, True
@@ -66,8 +66,8 @@ def compiled(pattern: str) -> Any:
     return re2.compile(pattern.encode(), options)
 
 
-_SECRET_NAME = compiled(rf"(?:{WORD}){STAGE}\z|(?:{NAME_ONLY})\d*\z|{FOLLOWED}")
-_MAYBE_SECRET_NAME = compiled(rf"(?:^|[._ -])(?:{AMBIGUOUS})\d*\z")
+_SECRET_NAME = compile_bytes_pattern(rf"(?:{WORD}){STAGE}\z|(?:{NAME_ONLY})\d*\z|{FOLLOWED}")
+_MAYBE_SECRET_NAME = compile_bytes_pattern(rf"(?:^|[._ -])(?:{AMBIGUOUS})\d*\z")
 _INVISIBLE = "Cf"
 """The Unicode category of zero-width characters, direction marks and the soft hyphen."""
 _MAY_BE_PATH = re.compile(r"(?:old)?pwd|.*credentials?", re.IGNORECASE | re.ASCII | re.DOTALL)
@@ -93,8 +93,8 @@ _HARMLESS = re.compile(
 
 def is_secret_name(name: str) -> bool:
     """Whether a property of this name is a secret. Ignores full-width letters and invisible characters."""
-    name = _plain(name)
-    return _remembered(name) if len(name) <= 200 else _says_secret(name)
+    name = _visible_form(name)
+    return _remembered(name) if len(name) <= 200 else _contains_secret_word(name)
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -102,13 +102,13 @@ def is_secret(name: str, value: str) -> bool:
     if is_harmless(value):
         return False
     if not is_secret_name(name):
-        return _maybe_secret(name, value)
+        return _is_ambiguous_secret(name, value)
     return not (_PATH.match(value) and _MAY_BE_PATH.fullmatch(name))
 
 
-def _maybe_secret(name: str, value: str) -> bool:
+def _is_ambiguous_secret(name: str, value: str) -> bool:
     """Whether the value of an ambiguous name, such as `pin` or `session_id`, looks like a secret."""
-    found = _MAYBE_SECRET_NAME.search(_plain(name).encode("utf-8", "surrogatepass"))
+    found = _MAYBE_SECRET_NAME.search(_visible_form(name).encode("utf-8", "surrogatepass"))
     if not found or len(value) > 4096:
         return False
     if b"pin" in found[0].lower() and value.isascii() and value.isdigit():
@@ -133,15 +133,15 @@ def is_harmless(value: str) -> bool:
     return not value or (len(value) <= 200 and _HARMLESS.fullmatch(value) is not None)
 
 
-def _plain(name: str) -> str:
+def _visible_form(name: str) -> str:
     """Normalise a name to the letters that a reader sees."""
     if name.isascii():
         return name
     return "".join(sign for sign in normalize("NFKC", name) if category(sign) != _INVISIBLE)
 
 
-def _says_secret(name: str) -> bool:
+def _contains_secret_word(name: str) -> bool:
     return _SECRET_NAME.search(name.encode("utf-8", "surrogatepass")) is not None
 
 
-_remembered = lru_cache(maxsize=8192)(_says_secret)
+_remembered = lru_cache(maxsize=8192)(_contains_secret_word)

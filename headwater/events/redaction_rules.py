@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from headwater.events import redaction_patterns as patterns
-from headwater.events.redaction_names import compiled, is_harmless, is_secret_name, looks_random
+from headwater.events.redaction_names import compile_bytes_pattern, is_harmless, is_secret_name, looks_random
 from headwater.events.redaction_tokens import HINTS, SHAPES
 
 REDACTED = "[REDACTED]"
@@ -30,25 +30,25 @@ def redact_text(text: str, *, prose: bool = False, check: Callable[[], None] | N
     makes the function idempotent. A text that still changes after eight passes, or has more than 10,000 secrets of a
     kind, is crafted and is hidden as a whole.
     """
-    hidden = _remembered(text, prose) if len(text) <= _REMEMBERED_LENGTH else _settled(text, prose, check)
+    hidden = _remembered(text, prose) if len(text) <= _REMEMBERED_LENGTH else _redact_until_stable(text, prose, check)
     return text if hidden is None else hidden
 
 
-def _settled(text: str, prose: bool, check: Callable[[], None] | None = None) -> str | None:
+def _redact_until_stable(text: str, prose: bool, check: Callable[[], None] | None = None) -> str | None:
     """Return the text without secrets, or None if it has none."""
     settled = whole = text.encode("utf-8", "surrogatepass")
     for _ in range(_PASSES):
-        before, settled = settled, _hide_all(settled, prose, check)
+        before, settled = settled, _apply_all_rules(settled, prose, check)
         if settled == before:
             return None if settled == whole else settled.decode("utf-8", "surrogatepass")
     return REDACTED
 
 
-_remembered = lru_cache(maxsize=8192)(_settled)
+_remembered = lru_cache(maxsize=8192)(_redact_until_stable)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RedactionRule:
     """Replaces the matches of unnamed groups, unless `spare` returns true for a match.
 
     needles: the pattern is tried only if the lower-case text contains one of these; prose: whether the rule applies
@@ -88,7 +88,7 @@ class Rule:
         return b"".join([*parts, text[done:]]) if done else text
 
 
-def _hide_all(text: bytes, prose: bool, check: Callable[[], None] | None) -> bytes:
+def _apply_all_rules(text: bytes, prose: bool, check: Callable[[], None] | None) -> bytes:
     if _ANY.search(text) is None:
         return text
     lowered = text.lower()
@@ -104,7 +104,7 @@ def _is_harmless(value: bytes) -> bool:
     return is_harmless(value.decode("utf-8", "replace")) if len(value) <= 200 else False
 
 
-def _is_ordinary(_: Any, value: bytes) -> bool:
+def _is_ordinary_value(_: Any, value: bytes) -> bool:
     return not looks_random(value.decode("utf-8", "replace"))
 
 
@@ -116,7 +116,7 @@ def _is_hidden(_: Any, value: bytes) -> bool:
     return value == _HIDDEN
 
 
-def _names_no_secret(found: Any, value: bytes) -> bool:
+def _has_no_secret_name(found: Any, value: bytes) -> bool:
     return not is_secret_name(found[b"name"].decode("utf-8", "replace")) or _is_harmless(value)
 
 
@@ -127,7 +127,7 @@ def _assigns_no_secret(found: Any, value: bytes) -> bool:
     return value.rpartition(b".")[2].lower() == (found[b"word"] or b"").lstrip(b"._?&;,-").lower()
 
 
-def _says_no_secret(found: Any, value: bytes) -> bool:
+def _is_sentence_without_secret(found: Any, value: bytes) -> bool:
     """Spare sentences as well: `token: the one that` has no secret; `token: abc7 of`, or a last word, is one."""
     if found[b"said"] is not None and found[b"end"] is None and not _has_digit(value):
         return True
@@ -139,7 +139,7 @@ def _is_word(_: Any, value: bytes) -> bool:
     return word.isalpha() and word.islower() and len(word) < 24
 
 
-def _authorizes_nobody(found: Any, value: bytes) -> bool:
+def _is_no_credential(found: Any, value: bytes) -> bool:
     """Spare words. Without an authorization scheme, a credential must contain a digit."""
     return _is_word(found, value) or _is_harmless(value) or (found[b"said"] is not None and not _has_digit(value))
 
@@ -168,7 +168,7 @@ def _is_path(_: Any, value: bytes) -> bool:
     return value.count(b"/") > 8 or value.islower() or value.isupper() or not _has_digit(value)
 
 
-def _needs_no_hiding(_: Any, value: bytes) -> bool:
+def _is_already_safe(_: Any, value: bytes) -> bool:
     return _is_harmless(value) or value.lower() in _NO_PASSWORDS
 
 
@@ -179,10 +179,12 @@ _NO_PASSWORDS = frozenset(
 _CALLS = re.compile(rb"[A-Za-z_][\w.]*+[(\[]")
 
 
-def _rule(
+def _make_rule(
     name: str, needles: str, pattern: str, spare: Callable[[Any, bytes], bool] = _is_hidden, *, prose: bool = True
-) -> Rule:
-    return Rule(name, tuple(needle.encode() for needle in needles.split("|")), compiled(pattern), spare, prose)
+) -> RedactionRule:
+    return RedactionRule(
+        name, tuple(needle.encode() for needle in needles.split("|")), compile_bytes_pattern(pattern), spare, prose
+    )
 
 
 _WORDS = "pass|pwd|secret|token|key|fs.azure.sas.|credential"
@@ -191,34 +193,36 @@ _CALLED = "option(|options(|set(|config(|put(|property(|header(|setdefault(|pute
 _TAKES = "auth=|auth =|basicauth(|.login(|getconnection(|jwt.|crypt(|mysql|postgresql|remote|mongodb|s3(|s3cluster("
 
 RULES = [
-    _rule("pem", "private key|private-lines", patterns.PEM),
-    _rule("url-password", "://", patterns.URL_PASSWORD),
-    _rule("url-token", "://", patterns.URL_USER, _is_host),
-    _rule("url-encoded", "%3a%2f%2f", patterns.URL_ENCODED),
-    _rule("oracle-password", "jdbc:oracle:", patterns.ORACLE),
-    _rule("webhook", "hook|/bot|pagerduty", patterns.WEBHOOK),
-    _rule("authorization", "authorization|x-auth|digest", patterns.AUTHORIZATION, _authorizes_nobody),
-    _rule("bearer", "bearer", patterns.BEARER, _is_word),
-    _rule("basic", "basic|auth", patterns.BASIC, _is_not_basic),
-    _rule("cookie", "cookie", patterns.COOKIE),
-    _rule("token", "", f"(?:\\b|_)({SHAPES})"),
-    _rule("jwt", "eyj", patterns.JWT, _is_no_token),
-    _rule("entra-secret", "q~", patterns.ENTRA),
-    _rule("storage-key", "==|aiot|azca|azfu|azse|+asb|+aeh|+arm|+acr", patterns.STORAGE_KEY, _is_path),
-    _rule("signature", "sig", patterns.SIGNATURE),
-    _rule("query-key", "code=|auth=", patterns.QUERY_KEY),
-    _rule("identified-by", "identified|password", patterns.IDENTIFIED, _needs_no_hiding, prose=False),
-    _rule("identified-by-bare", "identified", patterns.IDENTIFIED_BARE, _needs_no_hiding, prose=False),
-    _rule("replaced", "identified", patterns.REPLACED, prose=False),
-    _rule("user-password", "password", patterns.CREATED_USER, _needs_no_hiding, prose=False),
-    _rule("logon", "sqlplus|connect|rman|expdp|impdp|logon|:5432:|:*:", patterns.LOGON, prose=False),
-    _rule("call", _CALLED, patterns.CALL, _names_no_secret, prose=False),
-    _rule("argument", _TAKES, patterns.ARGUMENT, prose=False),
-    _rule("command-line", f"{_WORDS}|{_COMMANDS}", patterns.COMMAND, _needs_no_hiding, prose=False),
-    _rule("element", "</", patterns.ELEMENT, _assigns_no_secret),
-    _rule("partition", _WORDS, patterns.PARTITION, _is_ordinary),
-    _rule("assignment", _WORDS, patterns.ASSIGNED, _assigns_no_secret),
-    _rule("said", _WORDS, patterns.SAID, _says_no_secret, prose=False),
+    _make_rule("pem", "private key|private-lines", patterns.PEM),
+    _make_rule("url-password", "://", patterns.URL_PASSWORD),
+    _make_rule("url-token", "://", patterns.URL_USER, _is_host),
+    _make_rule("url-encoded", "%3a%2f%2f", patterns.URL_ENCODED),
+    _make_rule("oracle-password", "jdbc:oracle:", patterns.ORACLE),
+    _make_rule("webhook", "hook|/bot|pagerduty", patterns.WEBHOOK),
+    _make_rule("authorization", "authorization|x-auth|digest", patterns.AUTHORIZATION, _is_no_credential),
+    _make_rule("bearer", "bearer", patterns.BEARER, _is_word),
+    _make_rule("basic", "basic|auth", patterns.BASIC, _is_not_basic),
+    _make_rule("cookie", "cookie", patterns.COOKIE),
+    _make_rule("token", "", f"(?:\\b|_)({SHAPES})"),
+    _make_rule("jwt", "eyj", patterns.JWT, _is_no_token),
+    _make_rule("entra-secret", "q~", patterns.ENTRA),
+    _make_rule("storage-key", "==|aiot|azca|azfu|azse|+asb|+aeh|+arm|+acr", patterns.STORAGE_KEY, _is_path),
+    _make_rule("signature", "sig", patterns.SIGNATURE),
+    _make_rule("query-key", "code=|auth=", patterns.QUERY_KEY),
+    _make_rule("identified-by", "identified|password", patterns.IDENTIFIED, _is_already_safe, prose=False),
+    _make_rule("identified-by-bare", "identified", patterns.IDENTIFIED_BARE, _is_already_safe, prose=False),
+    _make_rule("replaced", "identified", patterns.REPLACED, prose=False),
+    _make_rule("user-password", "password", patterns.CREATED_USER, _is_already_safe, prose=False),
+    _make_rule("logon", "sqlplus|connect|rman|expdp|impdp|logon|:5432:|:*:", patterns.LOGON, prose=False),
+    _make_rule("call", _CALLED, patterns.CALL, _has_no_secret_name, prose=False),
+    _make_rule("argument", _TAKES, patterns.ARGUMENT, prose=False),
+    _make_rule("command-line", f"{_WORDS}|{_COMMANDS}", patterns.COMMAND, _is_already_safe, prose=False),
+    _make_rule("element", "</", patterns.ELEMENT, _assigns_no_secret),
+    _make_rule("partition", _WORDS, patterns.PARTITION, _is_ordinary_value),
+    _make_rule("assignment", _WORDS, patterns.ASSIGNED, _assigns_no_secret),
+    _make_rule("said", _WORDS, patterns.SAID, _is_sentence_without_secret, prose=False),
 ]
-_ANY = compiled("|".join([*sorted({re.escape(n.decode()) for rule in RULES for n in rule.needles if n}), HINTS]))
+_ANY = compile_bytes_pattern(
+    "|".join([*sorted({re.escape(n.decode()) for rule in RULES for n in rule.needles if n}), HINTS])
+)
 """Matches every text in which any rule may find something: one search instead of thirty."""

@@ -56,9 +56,9 @@ def event_row(position: Position, http: str, event: Event) -> Row:
     )
 
 
-def shape_row(said: EventShape) -> Row:
+def shape_row(shape: EventShape) -> Row:
     """Return the row of table `shapes`."""
-    return astuple(said)
+    return astuple(shape)
 
 
 def duplicate_row(position: Position, event: Event) -> Row:
@@ -95,91 +95,100 @@ def content_rows(content: Content) -> list[Row]:
     if content.table == VALUES.name:
         return [(content.content_hash, content.raw.decode())]
     lineage = read_column_lineage(content.raw) if content.key == "columnLineage" else None
-    rows = _rows_of_any(content) if lineage is None else lineage_rows(lineage)
+    rows = _rows_of_irregular_content(content) if lineage is None else lineage_rows(lineage)
     return [(content.content_hash, ordinal, *row) for ordinal, row in enumerate(rows)]
 
 
 def schema_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None]]:
     """Yield path and type, as sent, of each column of a schema facet, including nested columns."""
-    return ((path, kind) for path, kind, _ in _schema(facet))
+    return ((path, kind) for path, kind, _ in _schema_rows(facet))
 
 
 def described_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None, str | None]]:
     """Yield path, type and description, as sent, of each column of a schema facet, including nested columns."""
-    return ((path, kind, description) for path, kind, description in _schema(facet))
+    return ((path, kind, description) for path, kind, description in _schema_rows(facet))
 
 
-def _rows_of_any(content: Content) -> Iterator[Row]:
+def _rows_of_irregular_content(content: Content) -> Iterator[Row]:
     value = decode(content.raw)
     if not isinstance(value, dict):
         return iter(())
     return _READERS[content.key](value)
 
 
-def _schema(facet: Mapping[str, Any]) -> Iterator[Row]:
+def _schema_rows(facet: Mapping[str, Any]) -> Iterator[Row]:
     around: tuple[str, ...] = ()
-    waiting = [(field, around) for field in reversed(_dicts(facet.get("fields")))]
+    waiting = [(field, around) for field in reversed(_objects_in_list(facet.get("fields")))]
     while waiting:
         field, around = waiting.pop()
-        name = _text(field.get("name"))
+        name = _text_or_none(field.get("name"))
         if name is not None:
             path = (*around, name)
-            yield (path, _text(field.get("type")), _text(field.get("description")))
-            waiting += [(inner, path) for inner in reversed(_dicts(field.get("fields")))]
+            yield (path, _text_or_none(field.get("type")), _text_or_none(field.get("description")))
+            waiting += [(inner, path) for inner in reversed(_objects_in_list(field.get("fields")))]
 
 
-def _column_lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
+def _column_lineage_rows(facet: Mapping[str, Any]) -> Iterator[Row]:
     """Parse facets that `column_lineage_facet.py` rejects."""
     own = ("columnLineage", None, None, None, None)
-    for name, entry in _items(facet.get("fields")):
+    for name, entry in _objects_by_name(facet.get("fields")):
         old = {"type": entry.get("transformationType"), "description": entry.get("transformationDescription")}
-        for edge in _inputs(entry.get("inputFields"), old if any(old.values()) else None) or [_NO_INPUT]:
+        for edge in _input_rows(entry.get("inputFields"), old if any(old.values()) else None) or [_NO_INPUT]:
             yield (*own, name, *edge)
-    for edge in _inputs(facet.get("dataset"), None):
+    for edge in _input_rows(facet.get("dataset"), None):
         yield (*own, None, *edge)
 
 
-def _lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
+def _lineage_rows(facet: Mapping[str, Any]) -> Iterator[Row]:
     """Spec facets/1-0-0/LineageFacet: on a dataset, the facet is an entry; on a job or run, it lists entries."""
-    entries = _dicts(facet.get("entries")) if "entries" in facet else [facet]
+    entries = _objects_in_list(facet.get("entries")) if "entries" in facet else [facet]
     for entry in entries:
-        target = tuple(_text(entry.get(key)) for key in ("type", "namespace", "name", "runId"))
-        for edge in _inputs(entry.get("inputs"), None) or [_NO_INPUT]:
+        target = tuple(_text_or_none(entry.get(key)) for key in ("type", "namespace", "name", "runId"))
+        for edge in _input_rows(entry.get("inputs"), None) or [_NO_INPUT]:
             yield ("lineage", *target, None, *edge)
-        for name, field in _items(entry.get("fields")):
-            for edge in _inputs(field.get("inputs"), None) or [_NO_INPUT]:
+        for name, field in _objects_by_name(entry.get("fields")):
+            for edge in _input_rows(field.get("inputs"), None) or [_NO_INPUT]:
                 yield ("lineage", *target, name, *edge)
 
 
-_READERS = {"schema": _schema, "columnLineage": _column_lineage, "lineage": _lineage}
+_READERS = {"schema": _schema_rows, "columnLineage": _column_lineage_rows, "lineage": _lineage_rows}
 """The row generators of facets with a row per field or edge."""
 
 _NO_INPUT: Row = (None,) * 9
 
 
-def _inputs(value: Any, old: Mapping[str, Any] | None) -> list[Row]:
+def _input_rows(value: Any, old: Mapping[str, Any] | None) -> list[Row]:
     """Return one row per transformation of each input. old: the transformation of a facet before 1-1-0."""
     rows = []
-    for source in _dicts(value):
+    for source in _objects_in_list(value):
         get = source.get
         names = (
-            _text(get("type")), _text(get("namespace")), _text(get("name")), _text(get("field")), _text(get("runId")),
+            _text_or_none(get("type")), _text_or_none(get("namespace")), _text_or_none(get("name")),
+            _text_or_none(get("field")), _text_or_none(get("runId")),
         )  # fmt: skip
-        for step in _dicts(source.get("transformations")) or [old or {}]:
+        for step in _objects_in_list(source.get("transformations")) or [old or {}]:
             get = step.get
             masking = get("masking")
             masks = masking if isinstance(masking, bool) else None
-            rows.append((*names, _text(get("type")), _text(get("subtype")), _text(get("description")), masks))
+            rows.append(
+                (
+                    *names,
+                    _text_or_none(get("type")),
+                    _text_or_none(get("subtype")),
+                    _text_or_none(get("description")),
+                    masks,
+                )
+            )
     return rows
 
 
-def _dicts(value: Any) -> list[Mapping[str, Any]]:
+def _objects_in_list(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _items(value: Any) -> list[tuple[str, Mapping[str, Any]]]:
+def _objects_by_name(value: Any) -> list[tuple[str, Mapping[str, Any]]]:
     return [(key, item) for key, item in value.items() if isinstance(item, dict)] if isinstance(value, dict) else []
 
 
-def _text(value: Any) -> str | None:
+def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None

@@ -70,7 +70,7 @@ def text_at(value: Any, *path: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def parent_of(facets: Mapping[str, T]) -> T | None:
+def parent_facet(facets: Mapping[str, T]) -> T | None:
     """Return the text of the facet `parent`, or else `parentRun`; None without both."""
     return next((found for name in PARENT if (found := facets.get(name)) and bytes(found) != b"null"), None)
 
@@ -81,11 +81,11 @@ def read_parent(raw: bytes) -> Parent:
         return _parent.decode(raw)
     except _ODD:
         value = decode(raw)
-    found = _run_of_job(value)
-    return Parent(found.run, found.job, _run_of_job(value.get("root") if isinstance(value, dict) else None))
+    found = _read_run_of_job(value)
+    return Parent(found.run, found.job, _read_run_of_job(value.get("root") if isinstance(value, dict) else None))
 
 
-def _run_of_job(value: Any) -> RunOfJob:
+def _read_run_of_job(value: Any) -> RunOfJob:
     run, job = (
         _RunFields(text_at(value, "run", "runId")),
         (text_at(value, "job", "namespace"), text_at(value, "job", "name")),
@@ -117,18 +117,20 @@ def read_tags(value: Any) -> tuple[SentTag, ...] | None:
         return None
     if value.get("_deleted") is True:
         return ()
-    found = [(text_at(tag, "field"), text_at(tag, "key"), text_at(tag, "value")) for tag in _list(value.get("tags"))]
+    found = [
+        (text_at(tag, "field"), text_at(tag, "key"), text_at(tag, "value")) for tag in _list_or_empty(value.get("tags"))
+    ]
     return tuple(SentTag(field, key, text) for field, key, text in found if key)
 
 
 def read_symlinks(value: Any) -> tuple[SentSymlink, ...]:
     """Parse the dataset facet `symlinks`."""
-    found = _list(value.get("identifiers")) if isinstance(value, dict) else []
+    found = _list_or_empty(value.get("identifiers")) if isinstance(value, dict) else []
     names = [tuple(text_at(item, part) for part in ("namespace", "name", "type")) for item in found]
     return tuple(
         SentSymlink(namespace, name, kind) for namespace, name, kind in names if namespace is not None and name
     )
 
 
-def _list(value: Any) -> list[Any]:
+def _list_or_empty(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

@@ -46,7 +46,7 @@ def facet_schema(schema_url: object) -> FacetSchema:
         return FacetSchema("missing")
     if len(schema_url) > _LONGEST_URL:  # keeps huge texts out of the cache
         return FacetSchema("unmapped")
-    return _find(schema_url)
+    return _find_schema(schema_url)
 
 
 def published_schema(url: str) -> Any:
@@ -57,11 +57,11 @@ def published_schema(url: str) -> Any:
     path = url.removeprefix(PUBLISHED).partition("#")[0]
     if not url.startswith(PUBLISHED) or path not in _published_paths():
         raise LookupError(f"{url[:_LONGEST_URL]!r} is not a published OpenLineage schema")
-    return _read(path)
+    return _read_spec_file(path)
 
 
 @lru_cache(maxsize=2048)
-def _find(schema_url: str) -> FacetSchema:
+def _find_schema(schema_url: str) -> FacetSchema:
     match = _OPENLINEAGE.fullmatch(schema_url)
     if match is None:
         return FacetSchema("unmapped")
@@ -69,63 +69,63 @@ def _find(schema_url: str) -> FacetSchema:
     if match["file"] == "OpenLineage":
         untyped = wanted.removeprefix("/$defs/") in _UNTYPED
         return FacetSchema("base" if untyped else "unmapped")
-    name = _names().get(match["file"].casefold())
+    name = _names_by_lower_case().get(match["file"].casefold())
     version = _VERSION.search(schema_url.partition("#")[0])
-    return _published(name, version[1] if version else None, wanted) if name else FacetSchema("unmapped")
+    return _published_facet_schema(name, version[1] if version else None, wanted) if name else FacetSchema("unmapped")
 
 
-def _published(name: str, version: str | None, pointer: str) -> FacetSchema:
-    lookup, version = _version(_facets()[name], version)
+def _published_facet_schema(name: str, version: str | None, pointer: str) -> FacetSchema:
+    lookup, version = _matching_version(_indexed_facets()[name], version)
     path = f"spec/facets/{version}/{name}.json"
-    definition = _definition(path, name, pointer.rpartition("/")[2]) if version else None
+    definition = _definition_pointer(path, name, pointer.rpartition("/")[2]) if version else None
     if definition is None:
         return FacetSchema("unmapped")
     return FacetSchema(lookup, f"{PUBLISHED}{path}#/$defs/{definition}")
 
 
-def _version(entry: Mapping[str, Any], version: str | None) -> tuple[Lookup, str | None]:
+def _matching_version(entry: Mapping[str, Any], version: str | None) -> tuple[Lookup, str | None]:
     newest: str = entry["newest"]
     if version in entry["versions"]:
         return "exact", version
-    if version is None or _major(version) == _major(newest):
+    if version is None or _major_version(version) == _major_version(newest):
         return "newest", newest
     return "unmapped", None  # another major version may be incompatible
 
 
-def _major(version: str) -> str:
+def _major_version(version: str) -> str:
     return version.partition("-")[0]
 
 
-def _definition(path: str, name: str, wanted: str) -> str | None:
+def _definition_pointer(path: str, name: str, wanted: str) -> str | None:
     """Return the wanted facet definition, or the one with the name of the file, or None."""
-    definitions = _read(path)["$defs"]
+    definitions = _read_spec_file(path)["$defs"]
     facets = [each for each in (wanted, name) if each in definitions and each.endswith("Facet")]
     return facets[0] if facets else None
 
 
 @cache
-def _names() -> Mapping[str, str]:
+def _names_by_lower_case() -> Mapping[str, str]:
     """Map lower-case names to names: SqlJobFacet.json is an old spelling of SQLJobFacet.json."""
-    return {name.casefold(): name for name in _facets()}
+    return {name.casefold(): name for name in _indexed_facets()}
 
 
 @cache
 def _published_paths() -> frozenset[str]:
-    core = {f"spec/{version}/OpenLineage.json" for version in _index()["core"]["versions"]}
-    facets = {f"spec/facets/{v}/{name}.json" for name, entry in _facets().items() for v in entry["versions"]}
+    core = {f"spec/{version}/OpenLineage.json" for version in _load_index()["core"]["versions"]}
+    facets = {f"spec/facets/{v}/{name}.json" for name, entry in _indexed_facets().items() for v in entry["versions"]}
     return frozenset(core | facets)
 
 
-def _facets() -> Mapping[str, Any]:
-    facets: Mapping[str, Any] = _index()["facets"]
+def _indexed_facets() -> Mapping[str, Any]:
+    facets: Mapping[str, Any] = _load_index()["facets"]
     return facets
 
 
 @cache
-def _index() -> Any:
-    return _read("index.json")
+def _load_index() -> Any:
+    return _read_spec_file("index.json")
 
 
 @cache
-def _read(path: str) -> Any:
+def _read_spec_file(path: str) -> Any:
     return msgspec.json.decode(files("headwater.events").joinpath("spec", path).read_bytes())

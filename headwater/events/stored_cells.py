@@ -24,7 +24,7 @@ class StoredHead(NamedTuple):
     size: int
 
 
-def sent_of(cells: Sequence[Any]) -> Sent | None:
+def sent_from_cells(cells: Sequence[Any]) -> Sent | None:
     """Convert the columns in `SENT` to a `Sent`; None for a row of an older version with fewer columns."""
     named = dict(zip(SENT, cells, strict=True))
     if named["shape"] is None:
@@ -34,23 +34,25 @@ def sent_of(cells: Sequence[Any]) -> Sent | None:
     return Sent(**named)
 
 
-def shape_of(cells: Sequence[Any]) -> EventShape:
+def shape_from_cells(cells: Sequence[Any]) -> EventShape:
     """Convert a row of `shapes`."""
     named = dict(zip(SHAPES.columns, cells, strict=True))
-    named |= {side: tuple(_mentioned(each) for each in named[side]) for side in ("inputs", "outputs")}
-    return EventShape(**{**named, "run_facets": tuple(named["run_facets"]), "job_facets": _facets(named["job_facets"])})
+    named |= {side: tuple(_used_dataset_from_cell(each) for each in named[side]) for side in ("inputs", "outputs")}
+    return EventShape(
+        **{**named, "run_facets": tuple(named["run_facets"]), "job_facets": _facets_from_cells(named["job_facets"])}
+    )
 
 
-def _mentioned(cell: Mapping[str, Any]) -> UsedDataset:
+def _used_dataset_from_cell(cell: Mapping[str, Any]) -> UsedDataset:
     tags = cell["tags"]
     lists = {
         "symlinks": tuple(SentSymlink(**link) for link in cell["symlinks"]),
         "tags": None if tags is None else tuple(SentTag(**tag) for tag in tags),
-        "facets": _facets(cell["facets"]),
+        "facets": _facets_from_cells(cell["facets"]),
         "counted": tuple(cell["counted"]),
     }
     return UsedDataset(**{**cell, **lists})
 
 
-def _facets(cells: Sequence[Mapping[str, Any]]) -> tuple[Facet, ...]:
+def _facets_from_cells(cells: Sequence[Mapping[str, Any]]) -> tuple[Facet, ...]:
     return tuple(Facet(**cell) for cell in cells)

@@ -13,15 +13,15 @@ PARTS_READ = "subset of parts"
 
 def condition_columns(facet: Any) -> tuple[str, ...]:
     """Return the sorted columns in the condition of an input. Ignores parts that violate the facet's schema."""
-    return tuple(sorted(set[str]().union(*map(_own_columns, _conditions(facet)))))
+    return tuple(sorted(set[str]().union(*map(_own_columns, _nested_conditions(facet)))))
 
 
-def names_parts(facet: Any) -> bool:
+def is_about_parts(facet: Any) -> bool:
     """Tell whether the condition of an input names partitions or locations, as only a dataset with parts has them."""
     return any(
-        any(isinstance(each, dict) for each in _listed(condition.get("partitions")))
-        or any(isinstance(each, str) for each in _listed(condition.get("locations")))
-        for condition in _conditions(facet)
+        any(isinstance(each, dict) for each in _list_or_empty(condition.get("partitions")))
+        or any(isinstance(each, str) for each in _list_or_empty(condition.get("locations")))
+        for condition in _nested_conditions(facet)
     )
 
 
@@ -31,7 +31,7 @@ def folder_columns(path: str) -> set[str]:
     return {unquote(column) for column, equals, _ in pairs if column and equals}
 
 
-def _conditions(facet: Any) -> Iterator[dict[str, Any]]:
+def _nested_conditions(facet: Any) -> Iterator[dict[str, Any]]:
     """Yield the condition of an input and the conditions in it."""
     todo = [facet.get("inputCondition")] if isinstance(facet, dict) else []
     while todo:
@@ -46,13 +46,13 @@ def _own_columns(condition: dict[str, Any]) -> set[str]:
     field, found = condition.get("field"), set[str]()
     if isinstance(field, str) and field:
         found.add(field)
-    for partition in _listed(condition.get("partitions")):
+    for partition in _list_or_empty(condition.get("partitions")):
         dimensions = partition.get("dimensions") if isinstance(partition, dict) else None
         found.update(filter(None, dimensions) if isinstance(dimensions, dict) else ())
-    for location in _listed(condition.get("locations")):
+    for location in _list_or_empty(condition.get("locations")):
         found |= folder_columns(location) if isinstance(location, str) else set()
     return found
 
 
-def _listed(value: Any) -> list[Any]:
+def _list_or_empty(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

@@ -26,7 +26,7 @@ def parse_time(text: str) -> tuple[int | None, str | None]:
 
 
 @lru_cache(16_384)
-def iso(time_us: int | None) -> str | None:
+def iso_time(time_us: int | None) -> str | None:
     """Format a time for answers, in UTC with milliseconds."""
     if time_us is None:
         return None

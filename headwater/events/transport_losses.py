@@ -19,7 +19,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _Losses(msgspec.Struct, rename="camel"):
+class _LostEvents(msgspec.Struct, rename="camel"):
     """Events that one application lost between two times (ISO 8601), by reason."""
 
     application_name: _Text
@@ -33,11 +33,11 @@ class _Losses(msgspec.Struct, rename="camel"):
     namespace: _Text = "headwater"
 
 
-class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    headwater: _Losses
+class _LossLine(msgspec.Struct, forbid_unknown_fields=True):
+    headwater: _LostEvents
 
 
-_line = msgspec.json.Decoder(_Line)
+_line = msgspec.json.Decoder(_LossLine)
 
 
 def loss_event(line: bytes) -> bytes | None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from jsonschema_rs import Draft202012Validator, ValidationError
 
-from headwater.events.core_part import FACET_MAPS, Path, Step, core_part, event_kind, facets_of
+from headwater.events.core_part import FACET_MAPS, Path, Step, core_part, event_kind, facets_with_paths
 from headwater.events.spec_index import CORE, facet_schema, published_schema
 
 Severity = Literal["error", "info"]
@@ -167,7 +167,7 @@ def _problems(event: Mapping[str, Any]) -> Iterator[Problem]:
     if kind == "JobEvent" and "dataset" in event:
         yield Problem("event", None, "has a job and a dataset, expected one of them", CORE)
     yield from _broken(f"{CORE}#/$defs/{kind}", core_part(event), ())
-    for path, facet in facets_of(event):
+    for path, facet in facets_with_paths(event):
         yield from _facet_problems(path, facet)
 
 

@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from headwater.events.decode import decode
 from headwater.events.envelope import read_envelope
-from headwater.events.facet_digests import canonical, digest_of
+from headwater.events.facet_digests import canonical_json, digest_of
 
 NULL = Raw(b"null")
 """A constant, because `Raw` never equals `bytes`."""
@@ -78,7 +78,7 @@ def read_wire_event(body: bytes) -> tuple[WireEvent, bytes | None]:
         pass
     read_envelope(body)  # raises an explained error if loose decoding cannot succeed either
     value = decode(body)
-    return _loose_event(value), digest_of(canonical(value))
+    return _loose_event(value), digest_of(canonical_json(value))
 
 
 def read_wire_dataset(raw: bytes) -> tuple[WireDataset, bytes | None] | None:
@@ -93,7 +93,7 @@ def read_wire_dataset(raw: bytes) -> tuple[WireDataset, bytes | None] | None:
     if not isinstance(value, dict) or not (_text(value.get("namespace")) and _text(value.get("name"))):
         return None
     facets = {part: _loose_facets(value.get(part)) for part in ("facets", "inputFacets", "outputFacets")}
-    return WireDataset(value["namespace"], value["name"], **facets), digest_of(canonical(value))
+    return WireDataset(value["namespace"], value["name"], **facets), digest_of(canonical_json(value))
 
 
 def _is_one_of_three(event: WireEvent) -> bool:
@@ -118,18 +118,18 @@ def _loose_event(value: Mapping[str, Any]) -> WireEvent:
         eventType=_text(value.get("eventType")),
         run=WireRun(run["runId"], _loose_facets(run.get("facets"))) if run else UNSET,
         job=WireJob(job["namespace"], job["name"], _loose_facets(job.get("facets"))) if job else UNSET,
-        dataset=Raw(canonical(dataset)) if isinstance(dataset, dict) else Raw(b""),
+        dataset=Raw(canonical_json(dataset)) if isinstance(dataset, dict) else Raw(b""),
         inputs=_loose_datasets(value.get("inputs")),
         outputs=_loose_datasets(value.get("outputs")),
     )
 
 
 def _loose_facets(value: Any) -> Raw:
-    return Raw(canonical(value)) if isinstance(value, dict) else _NONE
+    return Raw(canonical_json(value)) if isinstance(value, dict) else _NONE
 
 
 def _loose_datasets(value: Any) -> list[Raw]:
-    return [Raw(canonical(item)) for item in value] if isinstance(value, list) else []
+    return [Raw(canonical_json(item)) for item in value] if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str | None:

@@ -29,13 +29,13 @@ class _DumperWithoutAliases(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # t
         return True
 
 
-def yaml_of(document: Json) -> str:
+def to_yaml(document: Json) -> str:
     """Return a document as YAML, with members in order."""
     text: str = yaml.dump(document, Dumper=_DumperWithoutAliases, sort_keys=False, allow_unicode=True, width=120)
     return text
 
 
-def text_of(path: Path, shown: str, too_long: str) -> str:
+def read_text(path: Path, shown: str, too_long: str) -> str:
     """Return the text of a file.
 
     Raises WrongSetting. shown: its name in errors. too_long: the fix for a file that is too large.
@@ -105,7 +105,7 @@ def compose_strict(text: str | bytes, loader: Any) -> yaml.Node | None:
     _check_events(text, loader)
     node: yaml.Node | None = yaml.compose(text, Loader=loader)
     for key in _duplicate_keys(node):
-        raise _error_at(key.start_mark, f"the key {str(key.value)[:100]!r} occurs twice, keep one")
+        raise _yaml_error_at(key.start_mark, f"the key {str(key.value)[:100]!r} occurs twice, keep one")
     return node
 
 
@@ -115,12 +115,12 @@ def _check_events(text: str | bytes, loader: Any) -> None:
     for event in yaml.parse(text, Loader=loader):
         deep += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if deep > _MAX_DEPTH:  # libyaml's composer calls itself for each level
-            raise _error_at(event.start_mark, f"it nests more than {_MAX_DEPTH} levels")
+            raise _yaml_error_at(event.start_mark, f"it nests more than {_MAX_DEPTH} levels")
         if isinstance(event, yaml.AliasEvent):  # a few aliases can expand beyond memory
-            raise _error_at(event.start_mark, f"the alias *{event.anchor} is not supported, write its value")
+            raise _yaml_error_at(event.start_mark, f"the alias *{event.anchor} is not supported, write its value")
 
 
-def _error_at(mark: Any, problem: str) -> yaml.MarkedYAMLError:
+def _yaml_error_at(mark: Any, problem: str) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 

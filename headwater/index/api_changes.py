@@ -41,9 +41,9 @@ class ApiChange(NamedTuple):
     of a tag; `namespace` or `source` of a declared one. order: a text that sorts like the event.
     """
 
-    about: Name
-    mark: str
-    detail: str
+    subject: Name
+    operation: str
+    tag_or_column: str
     order: str
     time_us: int
     value: str
@@ -64,80 +64,83 @@ def read_change(facets: Mapping[str, Raw], fact: RunFacts) -> ApiChange | None:
     return ApiChange(about, mark, detail, order_text(fact.order), fact.time_us, value)
 
 
-def job_tag_event(job: Name, tag: str, *, holds: bool) -> Json:
-    """Return the event that adds a tag to a job, or removes it if `holds` is false."""
-    return _change("tag_job", "tag", job, "JOB", detail=tag, value="true" if holds else "false")
+def job_tag_event(job: Name, tag: str, *, is_set: bool) -> Json:
+    """Return the event that adds a tag to a job, or removes it if `is_set` is false."""
+    return _change_event("tag_job", "tag", job, "JOB", detail=tag, value="true" if is_set else "false")
 
 
 def tag_event(tag: str, description: str) -> Json:
     """Return the event that creates a tag with a description."""
-    return _change("create_tag", "described", Name("", tag), "TAG", value=description)
+    return _change_event("create_tag", "described", Name("", tag), "TAG", value=description)
 
 
-def job_deletion(job: Name) -> Json:
+def job_deletion_event(job: Name) -> Json:
     """Return the event that hides a job until it runs again."""
-    return _change("delete_job", "deleted", job, "JOB", value="true")
+    return _change_event("delete_job", "deleted", job, "JOB", value="true")
 
 
-def dataset_deletion(dataset: Name) -> Json:
+def dataset_deletion_event(dataset: Name) -> Json:
     """Return the event that drops a dataset. Its edges are hidden until it is written again (rule 10)."""
-    return _with_drops(_change("delete_dataset", "deleted", dataset, "DATASET", value="true"), [dataset])
+    return _with_dataset_drops(_change_event("delete_dataset", "deleted", dataset, "DATASET", value="true"), [dataset])
 
 
-def namespace_deletions(namespace: str, datasets: Sequence[Name]) -> list[Json]:
+def namespace_deletion_events(namespace: str, datasets: Sequence[Name]) -> list[Json]:
     """Return the events that drop datasets of a namespace and then hide it with its jobs until its next event."""
-    change = partial(_change, "delete_namespace", "deleted", Name(namespace, ""), "NAMESPACE", value="true")
-    drops = [_with_drops(change(), datasets[at : at + _AT_ONCE]) for at in range(0, len(datasets), _AT_ONCE)]
+    change = partial(_change_event, "delete_namespace", "deleted", Name(namespace, ""), "NAMESPACE", value="true")
+    drops = [_with_dataset_drops(change(), datasets[at : at + _AT_ONCE]) for at in range(0, len(datasets), _AT_ONCE)]
     return [*drops, change()]
 
 
-def _with_drops(event: Json, datasets: Sequence[Name]) -> Json:
-    drop = {"lifecycleStateChange": facet(lifecycleStateChange="DROP")}
+def _with_dataset_drops(event: Json, datasets: Sequence[Name]) -> Json:
+    drop = {"lifecycleStateChange": headwater_facet(lifecycleStateChange="DROP")}
     return {**event, "outputs": [{**dataset.shown, "facets": drop} for dataset in datasets]}
 
 
 def namespace_event(namespace: str, description: Json) -> Json:
     """Return the event that creates a namespace. description: its owner and description."""
-    return _change("put_namespace", "namespace", Name(namespace, ""), "NAMESPACE", value=_text(description))
+    return _change_event("put_namespace", "namespace", Name(namespace, ""), "NAMESPACE", value=_to_json(description))
 
 
 def source_event(source: str, description: Json) -> Json:
     """Return the event that creates a data source. description: its type, connectionUrl and description."""
-    return _change("put_source", "source", Name("", source), "SOURCE", value=_text(description))
+    return _change_event("put_source", "source", Name("", source), "SOURCE", value=_to_json(description))
 
 
-def dataset_tag_event(dataset: Name, column: str | None, tag: str, *, holds: bool) -> Json:
-    """Return the event that adds a tag to a dataset or column, or removes it if `holds` is false."""
+def dataset_tag_event(dataset: Name, column: str | None, tag: str, *, is_set: bool) -> Json:
+    """Return the event that adds a tag to a dataset or column, or removes it if `is_set` is false."""
     entry = {"key": tag, "value": "true", "source": "HEADWATER"} | ({"field": column} if column is not None else {})
-    return tags_event(dataset, f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}", [entry] if holds else [])
+    return tags_event(dataset, f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}", [entry] if is_set else [])
 
 
 def tags_event(dataset: Name, producer: str, tags: Sequence[Json]) -> Json:
     """Return the event that replaces a producer's tags of a dataset (rule 8)."""
-    event = headwater_event("DatasetEvent", dataset={**dataset.shown, "facets": {"tags": facet(tags=tags)}})
+    event = headwater_event("DatasetEvent", dataset={**dataset.shown, "facets": {"tags": headwater_facet(tags=tags)}})
     return {**event, "producer": producer}
 
 
 def headwater_event(kind: str, **members: Any) -> Json:
     """Return an event from Headwater. kind: the OpenLineage type, such as `RunEvent`."""
-    return {"eventTime": now_text(), "producer": _PRODUCER, "schemaURL": _SPEC + kind, **members}
+    return {"eventTime": current_event_time(), "producer": _PRODUCER, "schemaURL": _SPEC + kind, **members}
 
 
-def _change(name: str, mark: str, about: Name, kind: str, **members: str) -> Json:
-    run = {"runId": str(uuid4()), "facets": {FACET: facet(mark=mark, kind=kind, **about.shown, **members)}}
+def _change_event(name: str, operation: str, subject: Name, subject_type: str, **members: str) -> Json:
+    run = {
+        "runId": str(uuid4()),
+        "facets": {FACET: headwater_facet(mark=operation, kind=subject_type, **subject.shown, **members)},
+    }
     job = {"namespace": NAMESPACE, "name": f"api.{name}"}
     return headwater_event("RunEvent", eventType="COMPLETE", run=run, job=job, inputs=[], outputs=[])
 
 
-def _text(members: Json) -> str:
+def _to_json(members: Json) -> str:
     return json.encode(members).decode()
 
 
-def facet(**members: Any) -> Json:
+def headwater_facet(**members: Any) -> Json:
     """Return a facet with Headwater as its producer."""
     return {"_producer": _PRODUCER, "_schemaURL": _SPEC + "BaseFacet", **members}
 
 
-def now_text() -> str:
+def current_event_time() -> str:
     """Return the current time in the format of events."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from headwater.common.errors import HeadwaterError, IndexUnreadable, LakeUnavailable, NotBuilt
-from headwater.index.stored.database import FORMAT, remove
+from headwater.index.stored.database import FORMAT, delete_index_files
 from headwater.index.stored.integrity import DamageCheck, is_transient
 from headwater.lineage.names.canonical_names import NameRules
 
 T = TypeVar("T")
 
 
-class Published(NamedTuple):
+class PublishedFile(NamedTuple):
     """The file that questions read, and when they were switched to it (ns). A rebuilt file can have the same name."""
 
     path: Path
@@ -30,19 +30,19 @@ class IndexHome:
         self._damaged = folder / "damaged"
         self._check = DamageCheck()
 
-    def path_for(self, rules: NameRules) -> Path:
+    def index_path(self, rules: NameRules) -> Path:
         """Return the file for these name rules and the current code of the rules."""
         return self._folder / f"{FORMAT}-{rules.rules_hash[:16]}.sqlite"
 
-    def attempts_of(self, partition: str) -> Path:
+    def attempts_path(self, partition: str) -> Path:
         """Return the file that counts the unfinished attempts at a batch of a partition."""
         return self._folder / f"attempts-{partition}.json"
 
-    def start_record(self, path: Path) -> Path:
+    def erasures_record_path(self, path: Path) -> Path:
         """Return the file that records the erasures from the lake up to the start of an index."""
         return path.with_suffix(".begun")
 
-    def building(self) -> Path | None:
+    def unpublished_path(self) -> Path | None:
         """Return the file that is being built before there is one to read, or None if there is no file.
 
         If there are several, it is the one that was written last.
@@ -70,39 +70,39 @@ class IndexHome:
         fresh.replace(self._pointer)
         for other in self._folder.glob("*.sqlite"):
             if other != path:
-                remove(other)
+                delete_index_files(other)
 
-    def is_current(self, path: Path) -> bool:
+    def is_published_file(self, path: Path) -> bool:
         """Return whether questions already read this file."""
         with suppress(NotBuilt):
-            return self.current().path == path
+            return self.published_file().path == path
         return False
 
-    def current(self) -> Published:
+    def published_file(self) -> PublishedFile:
         """Return the file that questions read. Raises NotBuilt if there is none yet."""
         try:
             with self._pointer.open() as pointer:  # one handle, so that name and time match
-                return Published(self._folder / pointer.read().strip(), os.fstat(pointer.fileno()).st_mtime_ns)
+                return PublishedFile(self._folder / pointer.read().strip(), os.fstat(pointer.fileno()).st_mtime_ns)
         except (OSError, UnicodeDecodeError) as error:  # the index's writer creates the pointer again
             raise NotBuilt from error
 
-    def is_published(self) -> bool:
+    def has_published_file(self) -> bool:
         """Return whether there is a file that questions read."""
         return self._pointer.exists()
 
-    def open_current(self, open_file: Callable[[Path], T]) -> tuple[Published, T]:
+    def open_published(self, open_file: Callable[[Path], T]) -> tuple[PublishedFile, T]:
         """Open the file that questions read, and retry if it was replaced. Raises LakeUnavailable if there is none."""
         while True:
-            found = self.current()
+            found = self.published_file()
             try:
-                with self.reading(found):
+                with self.index_errors(found):
                     return found, open_file(found.path)
             except LakeUnavailable:
-                if self.current() == found:
+                if self.published_file() == found:
                     raise
 
     @contextmanager
-    def reading(self, file: Published) -> Iterator[None]:
+    def index_errors(self, file: PublishedFile) -> Iterator[None]:
         """Wrap reads of an index file: faults of the file raise IndexUnreadable, and its writer learns of damage.
 
         If the file was replaced meanwhile, an error is not reported as damage, because the next read uses its
@@ -115,7 +115,7 @@ class IndexHome:
             raise
         except Exception as error:
             damaged = self.is_damaged(error, file.path)
-            is_there = self._is_there(file)
+            is_there = self._is_still_published(file)
             if not damaged and is_there and not is_transient(error):
                 raise
             if damaged and is_there:
@@ -126,14 +126,14 @@ class IndexHome:
         """Return whether an error is caused by a damaged file. If the error is ambiguous, the file is checked."""
         return self._check.is_damaged(error, path)
 
-    def _is_there(self, file: Published) -> bool:
+    def _is_still_published(self, file: PublishedFile) -> bool:
         with suppress(NotBuilt):
-            return self.current() == file
+            return self.published_file() == file
         return False
 
     def unpublish(self, path: Path) -> None:
         """Prevent questions from reading this file until `publish`, because it is rebuilt from scratch."""
-        if self.is_current(path):
+        if self.is_published_file(path):
             self._pointer.unlink()
 
     def _report_damage(self, path: Path) -> None:
@@ -141,7 +141,7 @@ class IndexHome:
         with suppress(OSError):  # without the folder, there is no index to repair
             self._damaged.write_text(path.name)
 
-    def damaged_file(self) -> Path | None:
+    def reported_damaged_path(self) -> Path | None:
         """Return the file that was reported as damaged, or None."""
         try:
             name = self._damaged.read_bytes().strip()
@@ -149,8 +149,8 @@ class IndexHome:
             return None
         return next((file for file in self._folder.glob("*.sqlite") if file.name.encode() == name), None)
 
-    def discard(self, path: Path) -> None:
+    def delete_index(self, path: Path) -> None:
         """Delete an index file, which can be rebuilt from bronze. Only the writer may call this."""
         self.unpublish(path)
-        remove(path)
+        delete_index_files(path)
         self._damaged.unlink(missing_ok=True)

@@ -55,53 +55,53 @@ class RulesFiles:
         """The problems in the current files: file, line, rule and what is expected."""
         return list(self._problems)
 
-    def current(self) -> UserRules:
+    def current_rules(self) -> UserRules:
         """Return the active rules, after reading files that have changed."""
-        stamps = [_stamp(path) for path in self._paths]
+        stamps = [_file_stamp(path) for path in self._paths]
         if stamps != self._stamps:
             self._problems = []
-            self._read("names", self._names)
+            self._read_part("names", self._read_name_rules)
             for part, read in READERS.items():
-                self._read(part, partial(self._part, f"{part}.yaml", read))
+                self._read_part(part, partial(self._parse_file, f"{part}.yaml", read))
             self._stamps = stamps
             self._rules = UserRules(**self._parts, window_us=self._window_us, tags_file=str(self._folder / "tags.yaml"))
         return self._rules
 
-    def _read(self, part: str, read: Callable[[], Any]) -> None:
+    def _read_part(self, part: str, read: Callable[[], Any]) -> None:
         try:
             self._parts[part] = read()
         except WrongSetting as error:
             stays = "Its last good rules stay in force." if part in self._parts else "None of its rules are in force."
             self._problems.append(f"{error} {stays}")
 
-    def _names(self) -> NameRules:
-        texts, rows = {file: self._text(file) for file in (NAMES, JOBS)}, self._metadata()
+    def _read_name_rules(self) -> NameRules:
+        texts, rows = {file: self._file_text(file) for file in (NAMES, JOBS)}, self._read_metadata()
         if not rows and not any(text is not None for text in texts.values()):
             return default_rules()
         names, jobs = ([(file, text)] if text is not None else [] for file, text in texts.items())
         return NameRules(names, rows, jobs)
 
-    def _metadata(self) -> tuple[MetadataRow, ...]:
-        text = self._text(METADATA)
+    def _read_metadata(self) -> tuple[MetadataRow, ...]:
+        text = self._file_text(METADATA)
         rows = read_metadata(text, METADATA) if text is not None else ()
         if not (self._folder / _TABLE_LOG).is_dir():
             return rows
         from deltalake import DeltaTable  # noqa: PLC0415 - most folders have no such table
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-        from headwater.lake.queries import query  # noqa: PLC0415
+        from headwater.lake.queries import run_query  # noqa: PLC0415
 
         try:
-            found = query(DeltaTable(str(self._folder / METADATA_TABLE)), "SELECT * FROM t").to_pylist()
+            found = run_query(DeltaTable(str(self._folder / METADATA_TABLE)), "SELECT * FROM t").to_pylist()
         except (DeltaError, LakeUnavailable, OSError) as error:
             raise WrongSetting(f"{METADATA_TABLE}: cannot be read as a Delta table: {error}; correct it.") from error
         return rows + metadata_rows(found, METADATA_TABLE)
 
-    def _part(self, file: str, read: Callable[[str, str], Any]) -> Any:
-        text = self._text(file)
+    def _parse_file(self, file: str, read: Callable[[str, str], Any]) -> Any:
+        text = self._file_text(file)
         return () if text is None else read(text, file)
 
-    def _text(self, file: str) -> str | None:
+    def _file_text(self, file: str) -> str | None:
         try:
             return (self._folder / file).read_text("utf-8")
         except FileNotFoundError:
@@ -110,7 +110,7 @@ class RulesFiles:
             raise WrongSetting(f"{file}: cannot be read: {error}; correct or remove it.") from error
 
 
-def _stamp(path: str) -> _Stamp:
+def _file_stamp(path: str) -> _Stamp:
     try:
         found = os.stat(path)  # noqa: PTH116 - called for each file with every question, and Path.stat is slower
     except OSError:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from headwater.common.paging import ListPage, ResultPage
 from headwater.events.redaction_rules import redact_text
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.row_pages import by_text, by_time, row_list, rows_page
+from headwater.lake.row_pages import by_text, by_time, define_row_list, rows_page
 from headwater.tables import ADMIN_LOG
 
 Outcome = Literal["done", "refused", "failed"]
@@ -32,7 +32,10 @@ class Actor(NamedTuple):
 
 
 def open_admin_log(lake: str, options: Mapping[str, str] | None = None) -> LakeTable:
-    """Return the table, which may not exist yet. lake, options: as returned by `runtime.storage.lake_place`."""
+    """Return the table, which may not exist yet.
+
+    lake, options: as returned by `runtime.storage.lake_root_and_options`.
+    """
     return LakeTable(f"{lake}/admin/{ADMIN_LOG.name}", ADMIN_LOG, options)
 
 
@@ -46,7 +49,7 @@ def record_admin(
     All texts are redacted and shortened to 2,000 characters, so that no secret is logged by mistake.
     Raises LakeUnavailable: then the row may or may not exist, and the caller reports that the change is not logged.
     """
-    _append(table, [_row(actor, action, subject, outcome, detail)])
+    _append_rows(table, [_to_row(actor, action, subject, outcome, detail)])
 
 
 class AdminRecorder:
@@ -61,7 +64,7 @@ class AdminRecorder:
     def record(self, actor: Actor, action: str, subject: str, outcome: Outcome, detail: str) -> None:
         """Write one row like `record_admin`, and return when it is written. Thread-safe."""
         written = Future[None]()
-        self._waiting.append((_row(actor, action, subject, outcome, detail), written))
+        self._waiting.append((_to_row(actor, action, subject, outcome, detail), written))
         with self._writing:
             if not written.done():
                 self._write_all()
@@ -70,7 +73,7 @@ class AdminRecorder:
     def _write_all(self) -> None:
         some = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
-            _append(self._table, [row for row, _ in some])
+            _append_rows(self._table, [row for row, _ in some])
         except Exception as error:
             for _, written in some:
                 written.set_exception(error)
@@ -79,21 +82,21 @@ class AdminRecorder:
                 written.set_result(None)
 
 
-def _append(table: LakeTable, rows: Sequence[tuple[Any, ...]]) -> None:
+def _append_rows(table: LakeTable, rows: Sequence[tuple[Any, ...]]) -> None:
     if not table.exists():
         table.create(_CREATED)
     table.append(rows)
 
 
-def _row(actor: Actor, action: str, subject: str, outcome: Outcome, detail: str) -> tuple[Any, ...]:
+def _to_row(actor: Actor, action: str, subject: str, outcome: Outcome, detail: str) -> tuple[Any, ...]:
     texts = (actor.who, action, subject, outcome, detail, actor.address, actor.agent)
     return (uuid.uuid4().hex, time.time_ns() // 1000, *(redact_text(text)[:_LONGEST] for text in texts))
 
 
-_LISTED = row_list(
+_LISTED = define_row_list(
     "admin-log", ", ".join(ADMIN_LOG.columns),
     {"at": by_time("at"), **{name: by_text(name) for name in ("who", "action", "subject", "outcome", "address")}},
-    "-at", ties=(by_text("act_id"),), texts="who action subject outcome detail address agent",
+    "-at", tie_breakers=(by_text("act_id"),), texts="who action subject outcome detail address agent",
 )  # fmt: skip
 
 

@@ -39,26 +39,26 @@ def arrow_batch(table: Table, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch
     Raises ValueError or TypeError (both pyarrow's) if a value does not fit its column.
     """
     columns = zip(*rows, strict=True) if rows else [()] * len(table.columns)
-    arrays = [_array(values, kind) for values, kind in zip(columns, table.columns.values(), strict=True)]
+    arrays = [_to_arrow_array(values, kind) for values, kind in zip(columns, table.columns.values(), strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table))
 
 
-def rows_where(batch: pa.RecordBatch, kept: Sequence[bool]) -> pa.RecordBatch:
+def rows_where(batch: pa.RecordBatch, mask: Sequence[bool]) -> pa.RecordBatch:
     """Filter the rows of a batch by a mask."""
-    return batch.filter(pa.array(kept, pa.bool_()))
+    return batch.filter(pa.array(mask, pa.bool_()))
 
 
-def _array(values: Sequence[Any], kind: Type) -> pa.Array:
+def _to_arrow_array(values: Sequence[Any], kind: Type) -> pa.Array:
     if isinstance(kind, ListOf):
-        return _lists(values, kind)
+        return _to_list_array(values, kind)
     if isinstance(kind, StructOf):
-        arrays = [_array(list(map(attrgetter(name), values)), part) for name, part in kind.fields.items()]
+        arrays = [_to_arrow_array(list(map(attrgetter(name), values)), part) for name, part in kind.fields.items()]
         return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(kind)))
     return pa.array(values, _SCALARS[kind])
 
 
-def _lists(values: Sequence[Any], kind: ListOf) -> pa.Array:
+def _to_list_array(values: Sequence[Any], kind: ListOf) -> pa.Array:
     known = [value or () for value in values]
     offsets = pa.array(accumulate(map(len, known), initial=0), pa.int32())
     absent = pa.array([value is None for value in values]) if None in values else None
-    return pa.ListArray.from_arrays(offsets, _array(list(chain.from_iterable(known)), kind.item), mask=absent)
+    return pa.ListArray.from_arrays(offsets, _to_arrow_array(list(chain.from_iterable(known)), kind.item), mask=absent)

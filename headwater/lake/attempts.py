@@ -13,7 +13,7 @@ MAX_DEATHS = 9
 """Deaths at one watermark after which the next record is rejected unread. Each death divides the batch size by four."""
 
 
-class Attempts:
+class UnfinishedAttempts:
     """Counts the attempts at a watermark that did not end, in a file that survives the process."""
 
     def __init__(self, path: Path):
@@ -24,18 +24,18 @@ class Attempts:
         except (OSError, ValueError, TypeError):
             self._watermark, self._deaths = -1, 0
 
-    def begin(self, watermark: int) -> int:
+    def begin_batch(self, watermark: int) -> int:
         """Record the start of a batch. Returns its maximum number of records, or 0 to reject the next record."""
         self._deaths = self._deaths + 1 if watermark == self._watermark else 0
         self._watermark = watermark
-        self._write()
+        self._write_count()
         return 0 if self._deaths > MAX_DEATHS else max(1, BATCH_RECORDS >> (2 * self._deaths))
 
-    def end(self) -> None:
+    def end_batch(self) -> None:
         """Record that the process survived the batch, whether it succeeded or failed."""
         self._deaths = -1
-        self._write()
+        self._write_count()
 
-    def _write(self) -> None:
+    def _write_count(self) -> None:
         with contextlib.suppress(OSError):  # a full disk must not stop the parser
             self._path.write_text(json.dumps([self._watermark, self._deaths]))

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from headwater.common.garbage_collection import gc_paused
 from headwater.events.event import Sent
 from headwater.events.position import Source
-from headwater.events.stored_cells import SENT, StoredHead, sent_of
+from headwater.events.stored_cells import SENT, StoredHead, sent_from_cells
 from headwater.events.times import AHEAD_US
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.events_by_time import EVENT_US, ORDER
-from headwater.lake.queries import QueryRows, day_of, quoted
+from headwater.lake.queries import QueryRows, day_of, quote_sql
 from headwater.lake.settling import JUDGED
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import run_key
@@ -34,28 +34,29 @@ def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
 
     Reads no bodies, and skips files without new events by their statistics.
     """
-    found = bronze.events.query(
+    found = bronze.events.run_query(
         "SELECT log, incarnation, partition, max(sequence) AS head FROM t "
-        f"WHERE {_ahead(progress)} GROUP BY log, incarnation, partition ORDER BY min(received_at), partition"
+        f"WHERE {_unprocessed_condition(progress)} GROUP BY log, incarnation, partition "
+        "ORDER BY min(received_at), partition"
     )
     return {Source(row["log"], row["incarnation"], row["partition"]): row["head"] for row in found.to_pylist()}
 
 
-def is_cut_off(bronze: Bronze, progress: Progress) -> bool:
+def has_lost_events(bronze: Bronze, progress: Progress) -> bool:
     """Whether retention has removed events that a consumer has not processed, because it was stopped for too long.
 
     This is the case if a partition begins after the consumer's next record, and the records in between are not all
     duplicates or rejected. Partitions without remaining events are ignored.
     """
-    found = bronze.events.query(
+    found = bronze.events.run_query(
         "SELECT log, incarnation, partition, min(sequence) AS oldest FROM t "
-        f"WHERE {_ahead(progress)} GROUP BY log, incarnation, partition"
+        f"WHERE {_unprocessed_condition(progress)} GROUP BY log, incarnation, partition"
     )
     for row in found.to_pylist():
         source = Source(row["log"], row["incarnation"], row["partition"])
         taken = progress.get((source.epoch, source.partition), 0)
-        between = f"{_of(source)} AND sequence > {taken} AND sequence < {row['oldest']}"
-        counts = (bronze.tables[name].query(f"SELECT count(*) AS n FROM t WHERE {between}") for name in JUDGED)
+        between = f"{_source_condition(source)} AND sequence > {taken} AND sequence < {row['oldest']}"
+        counts = (bronze.tables[name].run_query(f"SELECT count(*) AS n FROM t WHERE {between}") for name in JUDGED)
         known = sum(count.column("n").to_pylist()[0] for count in counts)
         if taken + 1 + known < row["oldest"]:
             return True
@@ -64,7 +65,7 @@ def is_cut_off(bronze: Bronze, progress: Progress) -> bool:
 
 def sources_before(bronze: Bronze, received_us: int) -> dict[Source, int]:
     """Return the newest sequence of each partition that was received before a time (us); 0 if there is none."""
-    found = bronze.events.query(
+    found = bronze.events.run_query(
         "SELECT log, incarnation, partition, max(CASE WHEN cast(received_at AS bigint) < "
         f"{received_us} THEN sequence ELSE 0 END) AS head FROM t GROUP BY log, incarnation, partition"
     )
@@ -73,60 +74,60 @@ def sources_before(bronze: Bronze, received_us: int) -> dict[Source, int]:
 
 def oldest_ahead_us(bronze: Bronze, progress: Progress) -> int | None:
     """Return when the oldest unprocessed event was received (us), or None."""
-    return ahead(bronze, progress)[1]
+    return count_unprocessed(bronze, progress)[1]
 
 
-def ahead(bronze: Bronze, progress: Progress) -> tuple[int, int | None]:
+def count_unprocessed(bronze: Bronze, progress: Progress) -> tuple[int, int | None]:
     """Return the number of unprocessed events, and when the oldest was received (us, or None)."""
     if not bronze.exists():
         return 0, None
-    found = bronze.events.query(
-        f"SELECT count(*) AS n, min(cast(received_at as bigint)) AS us FROM t WHERE {_ahead(progress)}"
+    found = bronze.events.run_query(
+        f"SELECT count(*) AS n, min(cast(received_at as bigint)) AS us FROM t WHERE {_unprocessed_condition(progress)}"
     )
     return found.column("n")[0].as_py(), found.column("us")[0].as_py()
 
 
-def taken(bronze: Bronze, progress: Progress) -> tuple[str, int]:
+def count_processed(bronze: Bronze, progress: Progress) -> tuple[str, int]:
     """Return the id of `events`, and the number of processed rows, including rows that were removed since.
 
     The number stays the same unless unprocessed rows are removed, or the table is restored to an older version. So a
     consumer that finds the same number can continue without missing events. Raises LakeUnavailable.
     """
-    table, rows, (removed,) = bronze.events.rows_within(_ahead(progress), [REMOVED])
+    table, rows, (removed,) = bronze.events.rows_within(_unprocessed_condition(progress), [REMOVED])
     return table, rows + removed
 
 
-def _ahead(progress: Progress) -> str:
+def _unprocessed_condition(progress: Progress) -> str:
     by_epoch: dict[str, dict[str, int]] = {}
     for (epoch, partition), sequence in progress.items():
         by_epoch.setdefault(epoch, {})[partition] = sequence
-    cases = [_elsewhere("incarnation", list(by_epoch))]
+    cases = [_other_value_condition("incarnation", list(by_epoch))]
     for epoch, partitions in by_epoch.items():
-        inside = [_elsewhere("partition", list(partitions))]
+        inside = [_other_value_condition("partition", list(partitions))]
         inside += [f"(partition = '{name}' AND sequence > {done})" for name, done in partitions.items()]
         cases.append(f"(incarnation = '{epoch}' AND ({' OR '.join(inside)}))")
     return " OR ".join(cases)
 
 
-def _elsewhere(column: str, known: list[str]) -> str:
+def _other_value_condition(column: str, known: list[str]) -> str:
     return "(" + (" AND ".join(f"{column} <> '{name}'" for name in known) or "true") + ")"
 
 
 def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> list[BronzeEvent]:
     """Return the events of a partition in (after, until], in order."""
     sent = {**SENT, "event_time_us": "cast(event_time as bigint)"}
-    found = bronze.events.query(
+    found = bronze.events.run_query(
         "SELECT event_id, cast(received_at as bigint) AS received_us, sequence, "
         f"{', '.join(f'{column} AS {name}' for name, column in sent.items())} FROM t "
-        f"WHERE {_of(source)} AND sequence > {after} AND sequence <= {until} ORDER BY sequence"
+        f"WHERE {_source_condition(source)} AND sequence > {after} AND sequence <= {until} ORDER BY sequence"
     )
     with gc_paused():
-        return _events(found, sent)
+        return _to_events(found, sent)
 
 
-def _events(found: QueryRows, sent: Collection[str]) -> list[BronzeEvent]:
+def _to_events(found: QueryRows, sent: Collection[str]) -> list[BronzeEvent]:
     who, what = ([found.column(name).to_pylist() for name in names] for names in (BronzeEvent._fields[:3], sent))
-    return list(map(BronzeEvent, *who, map(sent_of, zip(*what, strict=True))))
+    return list(map(BronzeEvent, *who, map(sent_from_cells, zip(*what, strict=True))))
 
 
 _ENDS = ", ".join(f"'{state}'" for state in TERMINAL_TYPES)
@@ -139,21 +140,23 @@ _HEAD = (
 
 def stored_heads(bronze: Bronze, source: Source, after: int, until: int) -> list[StoredHead]:
     """Return the heads of a partition's events in (after, until], in order, with the sizes of their bodies."""
-    within = f"{_of(source)} AND sequence > {after} AND sequence <= {until}"
-    return _stored_heads(bronze.events.query(f"SELECT {_HEAD} FROM t WHERE {within} ORDER BY sequence"))
+    within = f"{_source_condition(source)} AND sequence > {after} AND sequence <= {until}"
+    return _to_heads(bronze.events.run_query(f"SELECT {_HEAD} FROM t WHERE {within} ORDER BY sequence"))
 
 
-def first_behind(bronze: Bronze, source: Source, after: int) -> int | None:
+def first_sequence_after(bronze: Bronze, source: Source, after: int) -> int | None:
     """Return the first sequence of a partition after `after`, or None."""
-    found = bronze.events.query(f"SELECT min(sequence) AS first FROM t WHERE {_of(source)} AND sequence > {after}")
+    found = bronze.events.run_query(
+        f"SELECT min(sequence) AS first FROM t WHERE {_source_condition(source)} AND sequence > {after}"
+    )
     first: int | None = found.column("first")[0].as_py()
     return first
 
 
-def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, StoredHead]]:
+def heads_by_id(bronze: Bronze, event_or_run_id: str, limit: int) -> list[tuple[Source, StoredHead]]:
     """Return the events with this event id or run id, in order of receipt."""
-    is_it = f"event_id = {quoted(name)} OR run_id = {quoted(name)}"
-    return _placed_heads(bronze, f"{is_it} ORDER BY received_at, sequence LIMIT {limit}")
+    is_it = f"event_id = {quote_sql(event_or_run_id)} OR run_id = {quote_sql(event_or_run_id)}"
+    return _query_heads(bronze, f"{is_it} ORDER BY received_at, sequence LIMIT {limit}")
 
 
 def newest_heads(
@@ -162,21 +165,21 @@ def newest_heads(
     """Return the newest events received in [since, until) (us), newest first."""
     bounds = [f"cast(received_at AS bigint) >= {since_us}"] if since_us is not None else []
     bounds += [f"cast(received_at AS bigint) < {until_us}"] if until_us is not None else []
-    return _placed_heads(
+    return _query_heads(
         bronze, f"{' AND '.join(bounds) or 'true'} ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
     )
 
 
-def _placed_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]:
-    found = bronze.events.query(f"SELECT {_HEAD}, log, incarnation, partition FROM t WHERE {where}")
+def _query_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]:
+    found = bronze.events.run_query(f"SELECT {_HEAD}, log, incarnation, partition FROM t WHERE {where}")
     sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))
-    return list(zip(sources, _stored_heads(found), strict=True))
+    return list(zip(sources, _to_heads(found), strict=True))
 
 
 def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
     """Return the terminal events of runs, in order of receipt. since_us: received since that day (UTC)."""
-    named, ends = (", ".join(map(quoted, some)) for some in (run_ids, TERMINAL_TYPES))
-    return _placed_heads(
+    named, ends = (", ".join(map(quote_sql, some)) for some in (run_ids, TERMINAL_TYPES))
+    return _query_heads(
         bronze,
         f"received_date >= '{day_of(since_us)}' AND event_type IN ({ends}) AND run_id IN ({named}) "
         "ORDER BY received_at, partition, sequence",
@@ -184,38 +187,40 @@ def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> lis
 
 
 def events_of_runs(
-    bronze: Bronze, source: Source, run_ids: Collection[str], *, before: int, since_us: int, most: int
+    bronze: Bronze, source: Source, run_ids: Collection[str], *, before: int, since_us: int, limit: int
 ) -> list[tuple[StoredHead, str]]:
     """Return the events of runs in a partition before a sequence, with bodies, in order.
 
-    since_us: received since that day (UTC); most: maximum per run, half of them the first events, half the last.
+    since_us: received since that day (UTC); limit: maximum per run, half of them the first events, half the last.
     """
-    named = ", ".join(quoted(each) for each in run_ids)
+    named = ", ".join(quote_sql(each) for each in run_ids)
     placed = ", ".join(
         f"row_number() OVER (PARTITION BY run_id ORDER BY sequence {way}) AS from_{way}" for way in ("asc", "desc")
     )
-    found = bronze.events.query(
-        f"SELECT * FROM (SELECT {_HEAD}, body, {placed} FROM t WHERE {_of(source)} AND sequence < {before} "
+    found = bronze.events.run_query(
+        f"SELECT * FROM (SELECT {_HEAD}, body, {placed} FROM t WHERE {_source_condition(source)} "
+        f"AND sequence < {before} "
         f"AND received_date >= '{day_of(since_us)}' AND run_id IN ({named})) "
-        f"WHERE from_asc <= {most // 2} OR from_desc <= {most // 2} ORDER BY sequence"
+        f"WHERE from_asc <= {limit // 2} OR from_desc <= {limit // 2} ORDER BY sequence"
     )
-    return list(zip(_stored_heads(found), found.column("body").to_pylist(), strict=True))
+    return list(zip(_to_heads(found), found.column("body").to_pylist(), strict=True))
 
 
 def heads_by_time(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
     """Return the events of runs since an event time (us, UTC), in order of event time."""
-    named = ", ".join(map(quoted, run_ids))
-    return _placed_heads(bronze, f"run_id IN ({named}) AND {EVENT_US} >= {since_us} ORDER BY {ORDER}")
+    named = ", ".join(map(quote_sql, run_ids))
+    return _query_heads(bronze, f"run_id IN ({named}) AND {EVENT_US} >= {since_us} ORDER BY {ORDER}")
 
 
-def heads_at(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, StoredHead]:
+def heads_at_sequences(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, StoredHead]:
     """Return the events of a partition with these sequences, by sequence."""
-    within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _ranges(sequences))
-    found = bronze.events.query(
-        f"SELECT {_HEAD} FROM t WHERE {_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
+    within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _to_ranges(sequences))
+    found = bronze.events.run_query(
+        f"SELECT {_HEAD} FROM t WHERE {_source_condition(source)} "
+        f"AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
         f"AND ({within})"
     )
-    return {head.sequence: head for head in _stored_heads(found)}
+    return {head.sequence: head for head in _to_heads(found)}
 
 
 class MemberHead(NamedTuple):
@@ -226,22 +231,24 @@ class MemberHead(NamedTuple):
     parent_run_id: str | None
 
 
-def parents_at(bronze: Bronze, source: Source, sequences: Collection[int]) -> set[str]:
+def parent_ids_at_sequences(bronze: Bronze, source: Source, sequences: Collection[int]) -> set[str]:
     """Return the parent run ids of the events with these sequences."""
-    return _parents(bronze, f"{_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)}")
+    return _query_parent_ids(
+        bronze, f"{_source_condition(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)}"
+    )
 
 
-def parents_between(bronze: Bronze, from_us: int, to_us: int) -> set[str]:
+def parent_ids_received_between(bronze: Bronze, from_us: int, to_us: int) -> set[str]:
     """Return the parent run ids of the events received in (from, to] (us)."""
-    return _parents(bronze, _received(from_us, to_us))
+    return _query_parent_ids(bronze, _received_condition(from_us, to_us))
 
 
-def _parents(bronze: Bronze, where: str) -> set[str]:
-    found = bronze.events.query(f"SELECT DISTINCT parent_run_id FROM t WHERE parent_run_id IS NOT NULL AND {where}")
+def _query_parent_ids(bronze: Bronze, where: str) -> set[str]:
+    found = bronze.events.run_query(f"SELECT DISTINCT parent_run_id FROM t WHERE parent_run_id IS NOT NULL AND {where}")
     return set(found.column("parent_run_id").to_pylist())
 
 
-def quiet_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) -> list[tuple[str, int]]:
+def silent_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) -> list[tuple[str, int]]:
     """Return runs without an end event that became silent in (since, until], with the time when they did (us).
 
     A run is silent if its newest event time is `silence_us` in the past, or its events arrived even later. The query
@@ -251,39 +258,39 @@ def quiet_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) ->
     newest = f"coalesce(max(CASE WHEN {time_us} <= {received_us} + {AHEAD_US} THEN {time_us} END), max({time_us}))"
     told = (
         f"SELECT run_id, {newest} + {silence_us + 1} AS quiet_us, max({received_us}) AS came_us FROM t "
-        f"WHERE event_kind = 'RUN' AND {_received(since_us - silence_us - AHEAD_US, until_us)} "
+        f"WHERE event_kind = 'RUN' AND {_received_condition(since_us - silence_us - AHEAD_US, until_us)} "
         f"GROUP BY run_id, job_namespace, job_name HAVING count(CASE WHEN event_type IN ({_ENDS}) THEN 1 END) = 0"
     )
-    found = bronze.events.query(
+    found = bronze.events.run_query(
         f"SELECT run_id, max(greatest(quiet_us, came_us)) AS since_us FROM ({told}) WHERE quiet_us <= {until_us} "
         f"GROUP BY run_id HAVING max(greatest(quiet_us, came_us)) > {since_us}"
     )
     return list(zip(found.column("run_id").to_pylist(), found.column("since_us").to_pylist(), strict=True))
 
 
-def ends_above(bronze: Bronze, run_ids: Collection[str], since_us: int) -> dict[str, list[int]]:
+def ends_of_parents_and_roots(bronze: Bronze, run_ids: Collection[str], since_us: int) -> dict[str, list[int]]:
     """Return for each run when its parent and root run ended (us), as far as known, by the run's newest event.
 
     since_us: considers events received since that day (UTC).
     """
-    named = ", ".join(quoted(each) for each in run_ids)
+    named = ", ".join(quote_sql(each) for each in run_ids)
     received = f"received_date >= '{day_of(since_us)}'"
-    parents = bronze.events.query(
+    parents = bronze.events.run_query(
         f"SELECT run_id, {_ABOVE}, max(cast(event_time AS bigint)) AS us FROM t "
         f"WHERE {received} AND run_id IN ({named}) AND coalesce(parent_run_id, root_run_id) IS NOT NULL "
         f"GROUP BY run_id, {_ABOVE} ORDER BY us"
     ).to_pylist()
     above = {
-        each["run_id"]: [*_runs_above(each)] for each in parents
+        each["run_id"]: [*_parent_and_root(each)] for each in parents
     }  # sorted by time, so the newest event of a run wins
     ids = sorted({run_id for own in above.values() for run_id, _ in own})
     if not ids:
         return {}
     time_us, received_us = "cast(event_time AS bigint)", "cast(received_at AS bigint)"
-    ended = bronze.events.query(
+    ended = bronze.events.run_query(
         f"SELECT run_id, job_namespace, job_name, max({time_us}) AS us FROM t "
         f"WHERE {received} AND event_type IN ({_ENDS}) "
-        f"AND run_id IN ({', '.join(map(quoted, ids))}) AND {time_us} <= {received_us} + {AHEAD_US} "
+        f"AND run_id IN ({', '.join(map(quote_sql, ids))}) AND {time_us} <= {received_us} + {AHEAD_US} "
         f"GROUP BY run_id, job_namespace, job_name"
     ).to_pylist()
     ends: dict[str, int] = {}
@@ -293,7 +300,7 @@ def ends_above(bronze: Bronze, run_ids: Collection[str], since_us: int) -> dict[
     return {run: [ends[key] for _, key in own if key in ends] for run, own in above.items()}
 
 
-def _runs_above(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _parent_and_root(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield id and key of the parent and the root run in a row."""
     for kind in ("parent", "root"):
         run_id = row[f"{kind}_run_id"]
@@ -301,25 +308,25 @@ def _runs_above(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield run_id, run_key(run_id, Name(row[f"{kind}_job_namespace"] or "", row[f"{kind}_job_name"] or ""))
 
 
-def heads_of_families(
-    bronze: Bronze, run_ids: Collection[str], since_us: int, until_us: int, *, alone: bool = False
+def heads_of_runs_and_children(
+    bronze: Bronze, run_ids: Collection[str], since_us: int, until_us: int, *, without_children: bool = False
 ) -> list[MemberHead]:
     """Return the events of runs and of their children, in order of receipt.
 
-    since_us: received since that day (UTC); until_us: received until then; alone: without the children.
+    since_us: received since that day (UTC); until_us: received until then; without_children: without the children.
     """
-    named = ", ".join(quoted(each) for each in run_ids)
-    of = f"run_id IN ({named})" if alone else f"(run_id IN ({named}) OR parent_run_id IN ({named}))"
-    found = bronze.events.query(
+    named = ", ".join(quote_sql(each) for each in run_ids)
+    of = f"run_id IN ({named})" if without_children else f"(run_id IN ({named}) OR parent_run_id IN ({named}))"
+    found = bronze.events.run_query(
         f"SELECT {_HEAD}, log, incarnation, partition, parent_run_id FROM t "
         f"WHERE received_date >= '{day_of(since_us)}' AND cast(received_at AS bigint) <= {until_us} "
         f"AND {of} ORDER BY received_at, partition, sequence"
     )
     sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))
-    return list(map(MemberHead, sources, _stored_heads(found), found.column("parent_run_id").to_pylist()))
+    return list(map(MemberHead, sources, _to_heads(found), found.column("parent_run_id").to_pylist()))
 
 
-def _received(from_us: int, to_us: int) -> str:
+def _received_condition(from_us: int, to_us: int) -> str:
     return (
         f"received_date BETWEEN '{day_of(from_us)}' AND '{day_of(to_us)}' "
         f"AND cast(received_at AS bigint) > {from_us} AND cast(received_at AS bigint) <= {to_us}"
@@ -330,15 +337,16 @@ def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) ->
     """Return the bodies of a partition's events, by sequence."""
     if not sequences:
         return {}
-    within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _ranges(sequences))
-    found = bronze.events.query(
-        f"SELECT sequence, body FROM t WHERE {_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
+    within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _to_ranges(sequences))
+    found = bronze.events.run_query(
+        f"SELECT sequence, body FROM t WHERE {_source_condition(source)} "
+        f"AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
         f"AND ({within})"
     )
     return dict(zip(found.column("sequence").to_pylist(), found.column("body").to_pylist(), strict=True))
 
 
-def _ranges(sequences: Collection[int]) -> list[tuple[int, int]]:
+def _to_ranges(sequences: Collection[int]) -> list[tuple[int, int]]:
     """Convert numbers to ranges: a condition with 2,000 numbers takes ten times as long as the read itself."""
     found: list[tuple[int, int]] = []
     for number in sorted(sequences):
@@ -349,9 +357,9 @@ def _ranges(sequences: Collection[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _of(source: Source) -> str:
+def _source_condition(source: Source) -> str:
     return f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}'"
 
 
-def _stored_heads(found: QueryRows) -> list[StoredHead]:
+def _to_heads(found: QueryRows) -> list[StoredHead]:
     return list(map(StoredHead, *(found.column(name).to_pylist() for name in StoredHead._fields)))

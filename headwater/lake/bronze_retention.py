@@ -35,12 +35,12 @@ def delete_old_events(bronze: Bronze, keep_days: int) -> None:
     day = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=keep_days)
     bronze.events.delete(
         f"received_date < CAST('{day.date()}' AS DATE)",
-        counted_as=REMOVED,
-        noted={REMOVED_BEFORE: int(day.timestamp()) * 1_000_000},
+        count_transaction=REMOVED,
+        transactions={REMOVED_BEFORE: int(day.timestamp()) * 1_000_000},
     )
     rejected = bronze.tables[REJECTED.name]
     old = f"cast(received_at AS bigint) < {int(day.timestamp())}000000 AND body IS NOT NULL"
-    if rejected.query(f"SELECT count(*) AS n FROM t WHERE {old}").column("n")[0].as_py():
+    if rejected.run_query(f"SELECT count(*) AS n FROM t WHERE {old}").column("n")[0].as_py():
         rejected.blank(BLANKED, old)
 
 
@@ -50,13 +50,15 @@ def remove_unreferenced(bronze: Bronze, sources: list[Source]) -> int:
     No process may write meanwhile, and every writer must reload its known hashes afterwards, because it skips the rows
     that it knows. Does nothing if a batch is incomplete, because its rows precede its events. sources: all partitions.
     """
-    if not bronze.exists() or _is_half_way(bronze, sources):
+    if not bronze.exists() or _is_batch_incomplete(bronze, sources):
         return 0
     gone = 0
     for table, column in reversed(HASHED):  # shapes first, because other rows are referenced only by shapes
-        used = set(_named(bronze, EVENTS.name, _NAMED_BY_EVENTS))
-        used.update(_named(bronze, SHAPES.name, _NAMED_BY_SHAPES))
-        rows = bronze.tables[table.name].query(f"SELECT DISTINCT {column} AS hash FROM t").column("hash").to_pylist()
+        used = set(_referenced_hashes(bronze, EVENTS.name, _NAMED_BY_EVENTS))
+        used.update(_referenced_hashes(bronze, SHAPES.name, _NAMED_BY_SHAPES))
+        rows = (
+            bronze.tables[table.name].run_query(f"SELECT DISTINCT {column} AS hash FROM t").column("hash").to_pylist()
+        )
         unnamed = sorted(set(rows) - used)
         for start in range(0, len(unnamed), _AT_ONCE):
             listed = ", ".join(f"'{each}'" for each in unnamed[start : start + _AT_ONCE])
@@ -65,7 +67,7 @@ def remove_unreferenced(bronze: Bronze, sources: list[Source]) -> int:
     return gone
 
 
-def _is_half_way(bronze: Bronze, sources: list[Source]) -> bool:
+def _is_batch_incomplete(bronze: Bronze, sources: list[Source]) -> bool:
     apps = [source.app_id for source in sources]
     done = bronze.events.watermarks(apps)
     tables = (COLUMN_LINEAGE, SCHEMAS, VALUES, SHAPES)
@@ -73,17 +75,17 @@ def _is_half_way(bronze: Bronze, sources: list[Source]) -> bool:
     return any(mark > end for table in marks for mark, end in zip(table, done, strict=True))
 
 
-def _named(bronze: Bronze, table: str, paths: tuple[str, ...]) -> Iterator[str]:
+def _referenced_hashes(bronze: Bronze, table: str, paths: tuple[str, ...]) -> Iterator[str]:
     """Yield the hashes at these paths of a table, such as `inputs[].facets[].content_hash`."""
     for path in paths:
         *lists, last = path.split("[]")
         found, at = "t", ""
         for column in lists:
-            found, at = f"(SELECT unnest({_within(at, column)}) AS d FROM {found})", "d"
-        sql = f"SELECT DISTINCT {_within(at, last)} AS hash FROM {found}"
-        yield from filter(None, bronze.tables[table].query(sql).column("hash").to_pylist())
+            found, at = f"(SELECT unnest({_nested_path_sql(at, column)}) AS d FROM {found})", "d"
+        sql = f"SELECT DISTINCT {_nested_path_sql(at, last)} AS hash FROM {found}"
+        yield from filter(None, bronze.tables[table].run_query(sql).column("hash").to_pylist())
 
 
-def _within(at: str, member: str) -> str:
+def _nested_path_sql(at: str, member: str) -> str:
     name = member.removeprefix(".")
     return f"{at}['{name}']" if at and name else at or name

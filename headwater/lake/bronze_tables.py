@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.lake.delta_table import Beside, LakeTable
 from headwater.lake.ownership import EPOCH, OWNER, PAST, check_owner, creation_properties
 from headwater.lake.queries import QueryRows
-from headwater.lake.settling import JUDGED, Attempt, SettledAttempts, attempts_so_far, lowest_unsettled
+from headwater.lake.settling import JUDGED, BatchAttempt, SettledAttempts, count_attempts, lowest_unsettled_sequence
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, SHAPES, Table, stored_key
 from headwater.tables.bronze import REMOVED_BEFORE
 
@@ -33,7 +33,7 @@ LogEpoch = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class RowCounts:
     """Counts of the lake up to the watermark. A gap counts with its length.
 
     stored: including removed rows; refused: requests; notes: records of the current log epoch with notes of refused
@@ -50,7 +50,7 @@ class Counts:
     watermarks: Mapping[str, int]
 
 
-class Stored(NamedTuple):
+class StoredRecord(NamedTuple):
     """Facts that identify a stored record: time of receipt (us), and the run id, if it has one."""
 
     received_us: int
@@ -66,7 +66,7 @@ class Gap(NamedTuple):
     to_sequence: int
 
     @property
-    def records(self) -> int:
+    def lost_records(self) -> int:
         """The number of lost records."""
         return self.to_sequence - self.from_sequence + 1
 
@@ -110,7 +110,7 @@ class Bronze:
         found = self.events.watermarks([source.app_id for source in sources]) if self.exists() else [0] * len(sources)
         return dict(zip(sources, found, strict=True))
 
-    def acknowledged(self, source: Source) -> int:
+    def acknowledged_sequence(self, source: Source) -> int:
         """Return the newest acknowledged sequence at the last commit; 0 if the log does not count."""
         return (self.events.watermark(_count_id(source)) or 0) if self.exists() else 0
 
@@ -130,12 +130,12 @@ class Bronze:
             if rows.get(name) or name == EVENTS.name
         }
 
-        attempt = Attempt(source, settled or SettledAttempts(0, {}))
+        attempt = BatchAttempt(source, settled or SettledAttempts(0, {}))
 
         def append(name: str) -> None:
-            beside: Beside = partial(attempt.count, name) if name in JUDGED else lambda _: ()
+            beside: Beside = partial(attempt.count_attempt, name) if name in JUDGED else lambda _: ()
             self.tables[name].append_missing(source.app_id, ready[name], last, _HASHES.get(name), beside)
-            reach(f"parser.after_{name}")
+            reach_failpoint(f"parser.after_{name}")
 
         if beside := [name for name in ready if name not in (SHAPES.name, EVENTS.name)]:
             with ThreadPoolExecutor(len(beside)) as pool:
@@ -146,15 +146,15 @@ class Bronze:
             append(SHAPES.name)
         counted = [(_count_id(source), acknowledged)] if acknowledged else []
         own = [sequence for name in beside if name in _ONE_ROW_EACH for sequence in ready[name].sequences]
-        beside_last: Beside = lambda read: [*counted, *(attempt.note(read) if settled else ())]  # noqa: E731
+        beside_last: Beside = lambda read: [*counted, *(attempt.settled_transactions(read) if settled else ())]  # noqa: E731
         self.events.append_once(source.app_id, ready[EVENTS.name], last, beside_last)
-        reach(f"parser.after_{EVENTS.name}")
+        reach_failpoint(f"parser.after_{EVENTS.name}")
         passed = self.events.passed or 0
         if own and passed >= min(own):
-            self._take_back(source, min(own) - 1, max(own))
-        return attempt.done(last, passed)
+            self._delete_duplicate_rows(source, min(own) - 1, max(own))
+        return attempt.settled_after(last, passed)
 
-    def stored_at(self, source: Source, sequence: int) -> Stored | None:
+    def stored_at(self, source: Source, sequence: int) -> StoredRecord | None:
         """Return the stored facts of one record; None if it was lost or does not exist."""
         where = (
             f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}' "
@@ -164,19 +164,19 @@ class Bronze:
             run = "run_id" if table is EVENTS else "cast(null as string)"
             only = f"{where} AND reason NOT IN ('gap', 'hole')" if table is REJECTED else where
             sql = f"SELECT cast(received_at as bigint) AS received_us, {run} AS run_id FROM t WHERE {only}"
-            found = self.tables[table.name].query(sql)
+            found = self.tables[table.name].run_query(sql)
             if times := found.column("received_us").to_pylist():
-                return Stored(times[0], found.column("run_id").to_pylist()[0])
+                return StoredRecord(times[0], found.column("run_id").to_pylist()[0])
         return None
 
-    def lost(self) -> list[Gap]:
+    def gaps(self) -> list[Gap]:
         """List acknowledged records, or claims, that were lost before they were parsed, newest last.
 
         Excludes what a service's retention deleted before the lake's first record, and records of other senders.
         """
         if not self.exists():
             return []
-        rows = self.tables[REJECTED.name].query(
+        rows = self.tables[REJECTED.name].run_query(
             "SELECT incarnation, partition, sequence, to_sequence FROM t "
             "WHERE reason = 'gap' AND (log = 'local' OR sequence > 1) OR reason = 'claim_missing' AND log = 'local' "
             "ORDER BY received_at, sequence"
@@ -184,18 +184,18 @@ class Bronze:
         names = ("incarnation", "partition", "sequence", "to_sequence")
         return [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True)]
 
-    def settle(self, source: Source, watermark: int) -> SettledAttempts:
+    def delete_unfinished_rows(self, source: Source, watermark: int) -> SettledAttempts:
         """Delete rows that killed parsers, or parsers that still run, left in a second table.
 
         If there are none, this costs four reads of table logs, also after a kill.
         """
-        attempts = attempts_so_far(self.tables, source)
-        lowest = lowest_unsettled(self.tables, self.events, source, attempts)
+        attempts = count_attempts(self.tables, source)
+        lowest = lowest_unsettled_sequence(self.tables, self.events, source, attempts)
         for after in range(watermark if lowest is None else lowest - 1, watermark, _AT_ONCE):
-            self._take_back(source, after, min(after + _AT_ONCE, watermark))
+            self._delete_duplicate_rows(source, after, min(after + _AT_ONCE, watermark))
         return SettledAttempts(watermark, attempts)
 
-    def _take_back(self, source: Source, after: int, last: int) -> None:
+    def _delete_duplicate_rows(self, source: Source, after: int, last: int) -> None:
         """Delete rows of `duplicates` and `rejected` in (after, last] for records that are in another table as well.
 
         Two parsers can decide differently about a record, for example if its claim was missing for only one of them.
@@ -203,7 +203,7 @@ class Bronze:
         """
         place = f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}'"
         found = {
-            name: _sequences(self.tables[name].query(
+            name: _sequences_in(self.tables[name].run_query(
                 f"SELECT sequence FROM t WHERE {place} AND sequence > {after} AND sequence <= {last}{only}"
             ))
             for name, only in ((DUPLICATES.name, ""), (REJECTED.name, " AND reason NOT IN ('gap', 'hole')"))
@@ -211,7 +211,7 @@ class Bronze:
         if not (beside := found[DUPLICATES.name] | found[REJECTED.name]):
             return
         between = f"{place} AND sequence BETWEEN {min(beside)} AND {max(beside)}"
-        decided = _sequences(self.events.query(f"SELECT sequence FROM t WHERE {between}"))
+        decided = _sequences_in(self.events.run_query(f"SELECT sequence FROM t WHERE {between}"))
         for name, sequences in found.items():  # `duplicates` comes first and wins over `rejected`
             if doubled := sorted(sequences & decided):
                 self.tables[name].delete(f"{place} AND sequence IN ({', '.join(map(str, doubled))})")
@@ -222,7 +222,7 @@ class Bronze:
 
         Excludes later ids: events that another parser has stored meanwhile are not duplicates of themselves.
         """
-        found = self.events.query(
+        found = self.events.run_query(
             "SELECT event_id, cast(received_at as bigint) AS received_us FROM t "
             f"WHERE log = '{source.log}' AND partition = '{source.partition}' "
             f"AND received_at >= to_timestamp_micros({since_us}) "
@@ -240,7 +240,7 @@ class Bronze:
         """
         forms = ", ".join(f"'{form}'" for run_id in run_ids for form in (run_id, run_id.upper()))
         days = "" if since_us is None else f" AND received_date >= to_timestamp_micros({since_us})::date"
-        found = self.events.query(
+        found = self.events.run_query(
             "SELECT lower(run_id) AS run, first_value(job_namespace ORDER BY received_at, sequence) AS namespace "
             f"FROM t WHERE run_id IN ({forms}){days} GROUP BY lower(run_id)"
         )
@@ -250,16 +250,16 @@ class Bronze:
         """Return the hashes of stored rows, at most `limit` per table."""
         known: set[bytes] = set()
         for table, column in HASHED:
-            found = self.tables[table.name].query(f"SELECT DISTINCT {column} AS hash FROM t LIMIT {limit}")
+            found = self.tables[table.name].run_query(f"SELECT DISTINCT {column} AS hash FROM t LIMIT {limit}")
             known.update(stored_key(table.name, each) for each in found.column("hash").to_pylist())
         return known
 
-    def decided(self, source: Source, watermark: int) -> set[int]:
+    def stored_sequences(self, source: Source, watermark: int) -> set[int]:
         """Return the sequences after the watermark that an interrupted batch has already stored in a table."""
         found: set[int] = set()
         for name in JUDGED:
             if (self.tables[name].watermark(source.app_id) or 0) > watermark:
-                rows = self.tables[name].query(
+                rows = self.tables[name].run_query(
                     f"SELECT sequence FROM t WHERE log = '{source.log}' AND incarnation = '{source.epoch}' "
                     f"AND partition = '{source.partition}' AND sequence > {watermark}"
                 )
@@ -281,39 +281,39 @@ class Bronze:
         for table in self.tables.values():
             table.set_properties({OWNER: owner, EPOCH: epoch, PAST: json.dumps(past)})
 
-    def counts(self, sources: Sequence[Source]) -> Counts:
-        """Count the rows up to the watermarks, from one version of `events`. sources: the partitions of one log."""
+    def row_counts(self, partitions: Sequence[Source]) -> RowCounts:
+        """Count the rows up to the watermarks, from one version of `events`. partitions: the partitions of one log."""
         if not self.exists():
-            return Counts(0, 0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
-        apps = [source.app_id for source in sources]
+            return RowCounts(0, 0, 0, 0, 0, 0, 0, {source.partition: 0 for source in partitions})
+        apps = [source.app_id for source in partitions]
         rows, (*watermarks, removed) = self.events.rows_and_watermarks([*apps, REMOVED])
-        epoch = sources[0].epoch
+        epoch = partitions[0].epoch
         beyond = " OR ".join(
             f"(partition = '{source.partition}' AND sequence > {watermark})"
-            for source, watermark in zip(sources, watermarks, strict=True)
+            for source, watermark in zip(partitions, watermarks, strict=True)
         )
         done = f"NOT (incarnation = '{epoch}' AND ({beyond}))"
-        return Counts(
+        return RowCounts(
             stored=rows + removed,
             removed=removed,
-            duplicates=self._number(DUPLICATES, "count(*)", done),
-            rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
-            refused=self._number(REFUSED, "sum(count)", done),
-            notes=self._number(REFUSED, "count(*)", f"incarnation = '{epoch}' AND {done}"),
+            duplicates=self._query_number(DUPLICATES, "count(*)", done),
+            rejected=self._query_number(REJECTED, "sum(to_sequence - sequence + 1)", done),
+            refused=self._query_number(REFUSED, "sum(count)", done),
+            notes=self._query_number(REFUSED, "count(*)", f"incarnation = '{epoch}' AND {done}"),
             earlier=sum(received for _, received, _ in self.ended_epochs()),
-            watermarks={source.partition: mark for source, mark in zip(sources, watermarks, strict=True)},
+            watermarks={source.partition: mark for source, mark in zip(partitions, watermarks, strict=True)},
         )
 
     def expected_epoch(self) -> str | None:
         """Return the expected epoch of the log; None if there is no lake."""
         return self.properties().get(EPOCH) if self.exists() else None
 
-    def _number(self, table: Table, expression: str, condition: str) -> int:
-        found = self.tables[table.name].query(f"SELECT {expression} AS n FROM t WHERE {condition}")
+    def _query_number(self, table: Table, expression: str, condition: str) -> int:
+        found = self.tables[table.name].run_query(f"SELECT {expression} AS n FROM t WHERE {condition}")
         return found.column("n")[0].as_py() or 0
 
 
-def _sequences(rows: QueryRows) -> set[int]:
+def _sequences_in(rows: QueryRows) -> set[int]:
     return set(rows.column("sequence").to_pylist())
 
 

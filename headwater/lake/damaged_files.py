@@ -10,7 +10,7 @@ _LIMIT = 100_000
 """Maximum number of files checked per table."""
 
 
-def damage_of(bronze: Bronze) -> str | None:
+def find_damage(bronze: Bronze) -> str | None:
     """Describe the first damaged file of bronze, with the fix; None if none is damaged.
 
     Checks entries of the Delta log, checkpoints and Parquet footers, but no data pages. Does not check a remote lake.
@@ -18,8 +18,8 @@ def damage_of(bronze: Bronze) -> str | None:
     for table in bronze.tables.values():
         if "://" in table.uri:
             return None
-        for _, path in zip(range(_LIMIT), _files(Path(table.uri)), strict=False):
-            if why := _harm(path):
+        for _, path in zip(range(_LIMIT), _data_files(Path(table.uri)), strict=False):
+            if why := _find_file_damage(path):
                 return (
                     f"The file {path} is damaged: {why}. Events stay in the log until it is repaired. Stop Headwater "
                     "and restore the file from a copy, or run `headwater restore` with a backup into another folder."
@@ -27,13 +27,13 @@ def damage_of(bronze: Bronze) -> str | None:
     return None
 
 
-def _files(table: Path) -> Iterator[Path]:
+def _data_files(table: Path) -> Iterator[Path]:
     log = table / "_delta_log"
     yield from sorted(path for path in log.glob("*") if path.suffix in (".json", ".parquet"))
     yield from sorted(path for path in table.rglob("*.parquet") if path.parent != log)
 
 
-def _harm(path: Path) -> str | None:
+def _find_file_damage(path: Path) -> str | None:
     import pyarrow as pa  # noqa: PLC0415 - 26 MB, needed only for a fault
     import pyarrow.parquet as pq  # noqa: PLC0415
 

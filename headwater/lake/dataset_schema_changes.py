@@ -31,8 +31,8 @@ def schema_changes(bronze: Bronze, source: Source, heads: Collection[StoredHead]
     Compares outputs of COMPLETE events, and dataset events, in order of event time, for datasets with the same sent
     name. heads: events of one partition.
     """
-    rows = _changed(bronze, source, heads)
-    columns = _columns(bronze, {row[key] for row in rows for key in ("was", "said")})
+    rows = _query_changed_schemas(bronze, source, heads)
+    columns = _columns_by_hash(bronze, {row[key] for row in rows for key in ("was", "said")})
     found: dict[str, list[SchemaChange]] = defaultdict(list)
     for row in rows:
         before, now = columns[row["was"]], columns[row["said"]]
@@ -41,7 +41,7 @@ def schema_changes(bronze: Bronze, source: Source, heads: Collection[StoredHead]
     return found
 
 
-def _changed(bronze: Bronze, source: Source, heads: Collection[StoredHead]) -> list[dict[str, Any]]:
+def _query_changed_schemas(bronze: Bronze, source: Source, heads: Collection[StoredHead]) -> list[dict[str, Any]]:
     sequences = [each.sequence for each in heads]
     received_us = [each.received_us for each in heads]
     day = (datetime.fromtimestamp(min(received_us) / 1e6, UTC) - LOOKS_BACK).date()
@@ -59,16 +59,16 @@ def _changed(bronze: Bronze, source: Source, heads: Collection[StoredHead]) -> l
     )
     place = "PARTITION BY namespace, name"
     beside = f"SELECT *, lag(said) OVER ({place} ORDER BY event_time, received_at, sequence) AS was FROM ({said})"
-    return bronze.events.query(
+    return bronze.events.run_query(
         f"SELECT event_id, namespace, name, was, said FROM ({beside}) WHERE here AND was <> said ORDER BY sequence"
     ).to_pylist()
 
 
-def _columns(bronze: Bronze, hashes: Collection[str]) -> dict[str, dict[str, str | None]]:
+def _columns_by_hash(bronze: Bronze, hashes: Collection[str]) -> dict[str, dict[str, str | None]]:
     found: dict[str, dict[str, str | None]] = {each: {} for each in hashes}
     if found:
         named = ", ".join(f"'{each}'" for each in hashes)
-        rows = bronze.tables["schemas"].query(
+        rows = bronze.tables["schemas"].run_query(
             f"SELECT schema_hash, field_path, type FROM t WHERE schema_hash IN ({named}) ORDER BY schema_hash, ordinal"
         )
         for row in rows.to_pylist():

@@ -23,7 +23,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.open_table import REOPEN_AFTER, OpenTable
-from headwater.lake.queries import add_columns, columns, panics_refused, query
+from headwater.lake.queries import add_columns, column_names, run_query, translate_panics
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ NumberedRows = Sequence[tuple[int, tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRows:
     """An Arrow batch that is ready to commit, and the sequence numbers of its rows."""
 
     sequences: list[int]
@@ -73,15 +73,15 @@ class LakeTable(OpenTable):
 
     def create(self, properties: Mapping[str, str]) -> None:
         """Create the table if it does not exist; add missing columns to a table of an older version."""
-        self._guarded(partial(self._create, properties))
+        self._translate_errors(partial(self._create_or_extend, properties))
         for _ in range(_RACES):
             handle = self.reopen()
-            if self._guarded(partial(add_columns, handle, self.table)):
-                self._note_commit(handle)
+            if self._translate_errors(partial(add_columns, handle, self.table)):
+                self._record_version(handle)
                 return
-        raise self._overtaken()
+        raise self._overtaken_error()
 
-    def _create(self, properties: Mapping[str, str]) -> None:
+    def _create_or_extend(self, properties: Mapping[str, str]) -> None:
         from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see the module
 
         with suppress(CommitFailedError):  # another process created it meanwhile
@@ -95,24 +95,30 @@ class LakeTable(OpenTable):
                 storage_options=self._options or None,
             )
 
-    def prepare(self, rows: NumberedRows) -> Prepared:
+    def prepare(self, rows: NumberedRows) -> PreparedRows:
         """Convert rows to Arrow. Raises ValueError or TypeError if a value does not fit its column."""
         from headwater.lake.arrow_batches import arrow_batch  # noqa: PLC0415 - see the module
 
-        return Prepared([sequence for sequence, _ in rows], arrow_batch(self.table, [row for _, row in rows]))
+        return PreparedRows([sequence for sequence, _ in rows], arrow_batch(self.table, [row for _, row in rows]))
 
-    def append_once(self, app_id: str, rows: Prepared, last: int, beside: Beside = lambda _: ()) -> int:
+    def append_once(self, app_id: str, rows: PreparedRows, last: int, with_transactions: Beside = lambda _: ()) -> int:
         """Append rows in one commit that moves the watermark to `last`. Returns the number of rows written.
 
-        Skips rows at or below the watermark, because they are stored. beside: returns additional transactions of the
-        commit; only commits with this `app_id` set them. A concurrent commit with the same `app_id` conflicts; then
-        the watermark is read again on a new handle. Raises LakeUnavailable; a retry with the same rows is safe.
+        Skips rows at or below the watermark, because they are stored. with_transactions: returns additional
+        transactions of the commit; only commits with this `app_id` set them. A concurrent commit with the same `app_id`
+        conflicts; then the watermark is read again on a new handle. Raises LakeUnavailable; a retry with the same rows
+        is safe.
         """
         fresh: _Absent = lambda _, done: [number > done for number in rows.sequences]  # noqa: E731
-        return self._append(app_id, rows.batch, last, fresh, beside)
+        return self._append_absent(app_id, rows.batch, last, fresh, with_transactions)
 
     def append_missing(
-        self, app_id: str, rows: Prepared, last: int, key: str | None = None, beside: Beside = lambda _: ()
+        self,
+        app_id: str,
+        rows: PreparedRows,
+        last: int,
+        key: str | None = None,
+        with_transactions: Beside = lambda _: (),
     ) -> int:
         """Append like `append_once`, but look up rows at or below the watermark, and append those that are missing.
 
@@ -121,13 +127,13 @@ class LakeTable(OpenTable):
         key: the column that identifies rows; default is the sequence number within the partition.
         """
 
-        def absent(handle: DeltaTable, done: int) -> list[bool]:
+        def find_absent(handle: DeltaTable, done: int) -> list[bool]:
             keys = rows.batch.column(key).to_pylist() if key else rows.sequences
             old = {each for each, sequence in zip(keys, rows.sequences, strict=True) if sequence <= done}
-            present = self._present(handle, rows.batch, key, old) if old else set()
+            present = self._stored_keys(handle, rows.batch, key, old) if old else set()
             return [each not in present for each in keys]
 
-        return self._append(app_id, rows.batch, last, absent, beside)
+        return self._append_absent(app_id, rows.batch, last, find_absent, with_transactions)
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Append rows without sequence numbers. After LakeUnavailable they may or may not be stored."""
@@ -136,64 +142,69 @@ class LakeTable(OpenTable):
             if self._commit(self.handle(), batch, []):
                 return
             self.reopen()
-        raise self._overtaken()
+        raise self._overtaken_error()
 
     def delete(
-        self, condition: str, counted_as: str | None = None, noted: Mapping[str, int] = MappingProxyType({})
+        self,
+        condition: str,
+        count_transaction: str | None = None,
+        transactions: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Delete the rows that match an SQL condition.
 
-        counted_as: a transaction that the commit increases by the number of deleted rows; without matching rows there
-        is no commit. noted: other transactions of the commit, with their versions.
+        count_transaction: a transaction that the commit increases by the number of deleted rows; without matching rows
+        there is no commit. transactions: other transactions of the commit, with their versions.
         """
 
         def delete(handle: DeltaTable) -> None:
             moved = []
-            if counted_as:
-                count: int = query(handle, f"SELECT count(*) AS n FROM t WHERE {condition}").column("n")[0].as_py()
+            if count_transaction:
+                count: int = run_query(handle, f"SELECT count(*) AS n FROM t WHERE {condition}").column("n")[0].as_py()
                 if not count:
                     return
-                moved = [Transaction(counted_as, (handle.transaction_version(counted_as) or 0) + count)]
-                moved += [Transaction(name, version) for name, version in noted.items()]
+                moved = [Transaction(count_transaction, (handle.transaction_version(count_transaction) or 0) + count)]
+                moved += [Transaction(name, version) for name, version in transactions.items()]
             properties = CommitProperties(app_transactions=moved)
             handle.delete(
                 condition, writer_properties=WRITER, commit_properties=properties, post_commithook_properties=_HOOKS
             )
 
-        self._change(delete)
+        self._commit_with_retries(delete)
 
     def blank(self, columns: Sequence[str], condition: str) -> None:
         """Set columns to null in the rows that match an SQL condition."""
         nothing = dict.fromkeys(columns, "NULL")
-        self._change(
+        self._commit_with_retries(
             lambda handle: handle.update(
                 updates=nothing, predicate=condition, writer_properties=WRITER, post_commithook_properties=_HOOKS
             )
         )
 
-    def _change(self, change: Callable[[DeltaTable], object]) -> None:
+    def _commit_with_retries(self, change: Callable[[DeltaTable], object]) -> None:
         """Commit a change; after a conflict, compute it again on the newest version."""
         for _ in range(_RACES):
             handle = self.reopen()
             try:
-                with panics_refused(self.uri):
+                with translate_panics(self.uri):
                     change(handle)
             except CommitFailedError:
                 continue
             except (DeltaError, OSError) as error:
-                raise self._unavailable(error) from error
-            self._note_commit(handle)
+                raise self._unavailable_error(error) from error
+            self._record_version(handle)
             self._handle = None
             return
-        raise self._overtaken()
+        raise self._overtaken_error()
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties in one commit."""
         handle = self.handle()
-        self._guarded(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
-        self._note_commit(handle)
+        self._translate_errors(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
+        self._record_version(handle)
 
-    def _append(self, app_id: str, batch: "pa.RecordBatch", last: int, absent: _Absent, beside: Beside) -> int:
+    def _append_absent(
+        self, app_id: str, batch: "pa.RecordBatch", last: int, absent: _Absent, with_transactions: Beside
+    ) -> int:
         from headwater.lake.arrow_batches import rows_where  # noqa: PLC0415 - see the module
 
         handle = self._handle if self._handle is not None and self.commits < REOPEN_AFTER else self.reopen()
@@ -202,22 +213,24 @@ class LakeTable(OpenTable):
             fresh = batch if done is None else rows_where(batch, absent(handle, done))
             if done is not None and done >= last and not fresh.num_rows:
                 return 0
-            others = beside(partial(self._transaction, handle))
+            others = with_transactions(partial(self._transaction, handle))
             moved = [Transaction(app_id, max(last, done or 0)), *(Transaction(*each) for each in others)]
             if self._commit(handle, fresh, moved):
                 return int(fresh.num_rows)
             handle = self.reopen()
-        raise self._overtaken()
+        raise self._overtaken_error()
 
-    def _present(self, handle: DeltaTable, batch: "pa.RecordBatch", key: str | None, asked: set[Any]) -> set[Any]:
+    def _stored_keys(self, handle: DeltaTable, batch: "pa.RecordBatch", key: str | None, keys: set[Any]) -> set[Any]:
         """Return the keys that are in the version of the handle that will commit. Sequences are of one partition."""
         if key:
-            quoted = ", ".join(f"'{each}'" for each in sorted(asked))
+            quoted = ", ".join(f"'{each}'" for each in sorted(keys))
             where = f"{key} IN ({quoted})"
         else:
             where = " AND ".join(f"{name} = '{batch.column(name)[0]}'" for name in ("log", "incarnation", "partition"))
-            where += f" AND sequence BETWEEN {min(asked)} AND {max(asked)}"
-        found = self._guarded(lambda: query(handle, f"SELECT DISTINCT {key or 'sequence'} AS key FROM t WHERE {where}"))
+            where += f" AND sequence BETWEEN {min(keys)} AND {max(keys)}"
+        found = self._translate_errors(
+            lambda: run_query(handle, f"SELECT DISTINCT {key or 'sequence'} AS key FROM t WHERE {where}")
+        )
         return set(found.column("key").to_pylist())
 
     def _commit(self, handle: DeltaTable, batch: "pa.RecordBatch", transactions: list[Transaction]) -> bool:
@@ -226,7 +239,7 @@ class LakeTable(OpenTable):
         Columns of a newer version become null; missing columns of this version are added to the table.
         """
         properties, version = CommitProperties(app_transactions=transactions), handle.version()
-        same = columns(handle) == set(self.table.columns)
+        same = column_names(handle) == set(self.table.columns)
         try:
             write_deltalake(
                 handle,
@@ -240,17 +253,17 @@ class LakeTable(OpenTable):
         except CommitFailedError:
             return False
         except (DeltaError, OSError) as error:
-            raise self._unavailable(error) from error
+            raise self._unavailable_error(error) from error
         self.commits += 1
-        self._known.committed(version, handle.version(), transactions)
-        self._note_commit(handle)
+        self._known.record_commit(version, handle.version(), transactions)
+        self._record_version(handle)
         return True
 
-    def _note_commit(self, handle: DeltaTable) -> None:
+    def _record_version(self, handle: DeltaTable) -> None:
         if self.checksums:
-            self.checksums.note_commit(handle.version())
+            self.checksums.record_commit(handle.version())
 
-    def _overtaken(self) -> LakeUnavailable:
+    def _overtaken_error(self) -> LakeUnavailable:
         return LakeUnavailable(
             f"The commit to {self.uri} conflicted {_RACES} times with other writers. Stop all parsers but one."
         )

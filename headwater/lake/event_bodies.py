@@ -27,34 +27,34 @@ def events_at(
         by_partition.setdefault((partition[0], partition[1], partition[2]), []).append(sequence)
     found: dict[tuple[str, str, str, int], StoredBody] = {}
     for (log, epoch, part), sequences in by_partition.items():
-        rows = bronze.events.query(
+        rows = bronze.events.run_query(
             f"SELECT sequence, {_SHOWN} FROM t "
             f"WHERE log = '{log}' AND incarnation = '{epoch}' AND partition = '{part}' "
             f"AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
             f"AND sequence IN ({','.join(map(str, sequences))})"
         ).to_pylist()
-        found.update(((log, epoch, part, row["sequence"]), _stored(row)) for row in rows)
+        found.update(((log, epoch, part, row["sequence"]), _to_stored_body(row)) for row in rows)
     return found
 
 
 def events_with_member(bronze: Bronze, member: str, limit: int) -> list[StoredBody]:
     """Return the newest events (rule 1) that may contain a member with this name, such as a facet."""
     pattern = member.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "''")
-    rows = bronze.events.query(
+    rows = bronze.events.run_query(
         f"SELECT {_SHOWN} FROM t WHERE body LIKE '%\"{pattern}\"%' ORDER BY {newest_events_first_sql()} LIMIT {limit}"
     )
-    return [_stored(row) for row in rows.to_pylist()]
+    return [_to_stored_body(row) for row in rows.to_pylist()]
 
 
-def newest_of_run(bronze: Bronze, run_id: str, member: str) -> str | None:
+def newest_event_with_member(bronze: Bronze, run_id: str, member: str) -> str | None:
     """Return the newest event of a run that contains a member with this name (one word), or None."""
     quoted = run_id.lower().replace("'", "''")
-    rows = bronze.events.query(
+    rows = bronze.events.run_query(
         f"SELECT body FROM t WHERE lower(run_id) = '{quoted}' AND body LIKE '%\"{member}\"%' "
         f"ORDER BY {newest_events_first_sql()} LIMIT 1"
     ).to_pylist()
     return str(rows[0]["body"]) if rows else None
 
 
-def _stored(row: dict[str, Any]) -> StoredBody:
+def _to_stored_body(row: dict[str, Any]) -> StoredBody:
     return StoredBody(row["event_id"], row["received_us"], row["body"])

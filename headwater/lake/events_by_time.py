@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from headwater.events.position import Source
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.queries import QueryRows, quoted
+from headwater.lake.queries import QueryRows, quote_sql
 
 PAGE = 200_000
 """Events per page. A page is one query and stays in memory; events with the same time are never split."""
@@ -55,22 +55,22 @@ class EventList:
         """Count the events by time. page: maximum number of events per page."""
         self._bronze = bronze
         self._most = page
-        self._where = _where(selection)
-        self._pages = [*_pages(self._counts(), page)] if selection.heads else []
+        self._where = _selection_condition(selection)
+        self._pages = [*_split_into_pages(self._counts_by_time(), page)] if selection.heads else []
         self._read: dict[int, QueryRows] = {}
         self.total = self._pages[-1].before + self._pages[-1].size if self._pages else 0
 
-    def behind(self, row: int, most: int) -> tuple[int, Sequence[OrderedPlace]]:
-        """Return at most `most` places after `row`, and the row number before the first of them; none at the end."""
+    def places_after(self, row: int, limit: int) -> tuple[int, Sequence[OrderedPlace]]:
+        """Return at most `limit` places after `row`, and the row number before the first of them; none at the end."""
         at = max(0, bisect_right(self._pages, row, key=lambda page: page.before) - 1)
         for number in range(at, len(self._pages)):
             start = max(0, row - self._pages[number].before)
-            if places := self._places(number, start, most):
+            if places := self._places_of_page(number, start, limit):
                 return self._pages[number].before + start, places
         return row, ()
 
-    def _places(self, number: int, start: int, most: int) -> list[OrderedPlace]:
-        rows = self._rows(number)
+    def _places_of_page(self, number: int, start: int, most: int) -> list[OrderedPlace]:
+        rows = self._rows_of_page(number)
         most = min(most, len(rows.column("sequence")) - start)
         if most <= 0:
             return []
@@ -81,18 +81,18 @@ class EventList:
             for event_us, log, epoch, partition, sequence in zip(*columns, strict=True)
         ]
 
-    def _rows(self, number: int) -> QueryRows:
+    def _rows_of_page(self, number: int) -> QueryRows:
         if number not in self._read:
             page = self._pages[number]
-            found = self._bronze.events.query(
+            found = self._bronze.events.run_query(
                 f"SELECT {EVENT_US} AS event_us, log, incarnation, partition, sequence FROM t "
-                f"WHERE {self._where} AND {_between(page.since_us, page.until_us)} ORDER BY {ORDER}"
+                f"WHERE {self._where} AND {_time_condition(page.since_us, page.until_us)} ORDER BY {ORDER}"
             )
             self._read = {known: rows for known, rows in self._read.items() if known == number - 1} | {number: found}
         return self._read[number]
 
-    def _counts(self) -> Iterator[tuple[int, int, int]]:
-        found = self._bronze.events.query(
+    def _counts_by_time(self) -> Iterator[tuple[int, int, int]]:
+        found = self._bronze.events.run_query(
             f"SELECT min({EVENT_US}) AS first, max({EVENT_US}) AS last FROM t WHERE {self._where}"
         )
         first, last = found.column("first")[0].as_py(), found.column("last")[0].as_py()
@@ -102,9 +102,9 @@ class EventList:
     def _counts_between(self, since_us: int, until_us: int) -> Iterator[tuple[int, int, int]]:
         """Yield ranges of event times with their counts. A count exceeds a page only if all its times are equal."""
         width = -(-(until_us - since_us) // _BUCKETS)
-        found = self._bronze.events.query(
+        found = self._bronze.events.run_query(
             f"SELECT ({EVENT_US} - {since_us}) / {width} AS bucket, count(*) AS n FROM t "
-            f"WHERE {self._where} AND {_between(since_us, until_us)} GROUP BY bucket ORDER BY bucket"
+            f"WHERE {self._where} AND {_time_condition(since_us, until_us)} GROUP BY bucket ORDER BY bucket"
         )
         for bucket, count in zip(found.column("bucket").to_pylist(), found.column("n").to_pylist(), strict=True):
             begins = since_us + bucket * width
@@ -114,7 +114,7 @@ class EventList:
                 yield begins, begins + width, count
 
 
-def _pages(counts: Iterator[tuple[int, int, int]], most: int) -> Iterator[_Page]:
+def _split_into_pages(counts: Iterator[tuple[int, int, int]], most: int) -> Iterator[_Page]:
     page: _Page | None = None
     for since_us, until_us, count in counts:
         if page and page.size + count <= most:
@@ -127,7 +127,7 @@ def _pages(counts: Iterator[tuple[int, int, int]], most: int) -> Iterator[_Page]
         yield page
 
 
-def _between(since_us: int, until_us: int) -> str:
+def _time_condition(since_us: int, until_us: int) -> str:
     """Return the condition of a range of event times. The bare column allows skipping files by their statistics."""
     micros = [f"arrow_cast({each}, 'Timestamp(Microsecond, Some(\"UTC\"))')" for each in (since_us, until_us)]
     return (
@@ -136,9 +136,10 @@ def _between(since_us: int, until_us: int) -> str:
     )
 
 
-def _where(selection: Selection) -> str:
+def _selection_condition(selection: Selection) -> str:
     heads = " OR ".join(
-        f"(log = {quoted(each.log)} AND incarnation = {quoted(each.epoch)} AND partition = {quoted(each.partition)} "
+        f"(log = {quote_sql(each.log)} AND incarnation = {quote_sql(each.epoch)} "
+        f"AND partition = {quote_sql(each.partition)} "
         f"AND sequence <= {head})"
         for each, head in selection.heads.items()
     )

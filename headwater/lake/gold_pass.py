@@ -35,7 +35,7 @@ class Gold:
 
     def last_pass(self) -> GoldPass | None:
         """Return the last pass, or None before the first. Raises LakeUnavailable."""
-        generation = generation_in_force(self._lake, "gold", self._options)
+        generation = current_generation_folder(self._lake, "gold", self._options)
         if generation is None:
             return None
         if self._opened is None or self._opened[0] != generation:
@@ -44,7 +44,7 @@ class Gold:
                 return None
             self._opened = generation, table
         table = self._opened[1]
-        rows = table.query(_PROGRESS).to_pylist()
+        rows = table.run_query(_PROGRESS).to_pylist()
         progress = {(row["incarnation"], row["partition"]): row["sequence"] for row in rows}
         written_us = table.written_us()
         return None if written_us is None else GoldPass(written_us, progress)
@@ -68,7 +68,7 @@ def is_refreshed(lake: str, rules_hash: str) -> bool:
         return False
 
 
-def generation_in_force(lake: str, layer: str, options: Mapping[str, str]) -> str | None:
+def current_generation_folder(lake: str, layer: str, options: Mapping[str, str]) -> str | None:
     """Return the folder in `LAKE/LAYER` with a layer's current tables; None before its first run.
 
     layer: `silver` or `gold`. Raises LakeUnavailable.
@@ -76,5 +76,5 @@ def generation_in_force(lake: str, layer: str, options: Mapping[str, str]) -> st
     pointer = LakeTable(f"{lake}/{layer}/{GENERATIONS.name}", GENERATIONS, options)
     if not pointer.exists():
         return None
-    found: str = pointer.query("SELECT generation FROM t").column("generation")[0].as_py()
+    found: str = pointer.run_query("SELECT generation FROM t").column("generation")[0].as_py()
     return found

@@ -13,10 +13,10 @@ from typing import Protocol
 from deltalake.exceptions import DeltaError
 
 from headwater.common.errors import LakeUnavailable
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.common.storage_faults import explain, transient_faults_as_retry
 from headwater.lake.delta_table import WRITER, LakeTable
-from headwater.lake.queries import panics_refused
+from headwater.lake.queries import translate_panics
 
 log = logging.getLogger(__name__)
 FILE_BYTES = 32 << 20
@@ -35,92 +35,92 @@ class TableGroup(Protocol):
         """The tables by name."""
 
 
-def small_files(kept: TableGroup) -> int:
+def count_small_files(tables: TableGroup) -> int:
     """Count the files that a compaction would rewrite. Raises LakeUnavailable."""
-    return sum(table.files_below(FILE_BYTES) for table in kept.tables.values())
+    return sum(table.files_below(FILE_BYTES) for table in tables.tables.values())
 
 
-def compact(kept: TableGroup) -> None:
+def compact_tables(tables: TableGroup) -> None:
     """Merge the small files of every table and write a checkpoint. Content and watermarks do not change.
 
     After a conflict with another writer, the table stays unchanged until the next round.
     """
-    _each_table("Compaction", kept, _compact)
+    _process_tables("Compaction", tables, _compact)
 
 
-def vacuum(kept: TableGroup, hours: int) -> None:
+def vacuum_tables(tables: TableGroup, hours: int) -> None:
     """Delete files that no version younger than `hours` uses, and expired log entries.
 
     This includes files of killed writers. hours: at least 24, because a reader that started before a compaction still
     needs the replaced files.
     """
-    _each_table("Vacuum", kept, partial(_vacuum, hours=max(24, hours)))
+    _process_tables("Vacuum", tables, partial(_vacuum, hours=max(24, hours)))
 
 
 def _compact(table: LakeTable) -> None:
     handle = table.reopen()
     if table.checksums:
-        table.checksums.check(table.small_files(handle, FILE_BYTES))
-    with panics_refused(table.uri):
+        table.checksums.check_files(table.small_files(handle, FILE_BYTES))
+    with translate_panics(table.uri):
         handle.optimize.compact(target_size=FILE_BYTES, max_concurrent_tasks=1, writer_properties=WRITER)
-    reach("maintain.compacted")
+    reach_failpoint("maintain.compacted")
     compacted = table.reopen()
     compacted.create_checkpoint()
     if table.checksums:
-        table.checksums.note_unknown(table.data_files(compacted))
+        table.checksums.record_missing(table.data_files(compacted))
 
 
 def _vacuum(table: LakeTable, hours: int) -> None:
     handle = table.reopen()
     handle.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True)
     handle.cleanup_metadata()
-    remove_half_written(table.uri, hours)
+    remove_temporary_files(table.uri, hours)
     if table.checksums:
-        table.checksums.forget_removed()
+        table.checksums.drop_records_of_deleted()
 
 
-def check_files(kept: TableGroup, most_bytes: int) -> None:
+def check_files(tables: TableGroup, max_bytes: int) -> None:
     """Check the files that were checked longest ago, and record missing checksums. Raises DamagedFile."""
-    for table in kept.tables.values():
+    for table in tables.tables.values():
         if table.checksums and table.exists():
             with transient_faults_as_retry("check files of the lake"):
-                most_bytes = table.checksums.look(table.data_files(table.handle()), most_bytes)
+                max_bytes = table.checksums.check_in_turn(table.data_files(table.handle()), max_bytes)
 
 
-def check_reported(kept: TableGroup) -> None:
+def check_reported_damage(tables: TableGroup) -> None:
     """Raise DamagedFile while a file is damaged that any process has found."""
-    for table in kept.tables.values():
+    for table in tables.tables.values():
         if table.checksums:
             table.checksums.check_reported()
 
 
-def _each_table(what: str, kept: TableGroup, work: Callable[[LakeTable], None]) -> None:
+def _process_tables(operation: str, tables: TableGroup, work: Callable[[LakeTable], None]) -> None:
     """Process one table after the other. A storage failure ends the round, because every table would wait for it."""
-    for name, table in kept.tables.items():
+    for name, table in tables.tables.items():
         try:
             work(table)
         except DeltaError as error:
-            log.info("%s of %s is postponed: %s", what, name, explain(error, "lake"))
+            log.info("%s of %s is postponed: %s", operation, name, explain(error, "lake"))
         except (OSError, LakeUnavailable) as error:
             reason = error if isinstance(error, LakeUnavailable) else explain(error, "lake")
-            log.info("%s is postponed: %s", what, reason)
+            log.info("%s is postponed: %s", operation, reason)
             return
 
 
-def is_half_written(name: str) -> bool:
+def is_temporary_file(name: str) -> bool:
     """Whether a file of a local lake is temporary. name: without folder."""
     return _STAGED.fullmatch(name) is not None
 
 
-def remove_half_written(address: str, hours: float) -> None:
+def remove_temporary_files(address: str, hours: float) -> None:
     """Delete temporary files that are older than `hours`. Does nothing for a remote lake."""
     oldest = time.time() - hours * 3600
-    for path in _half_written(address) if "://" not in address else ():
+    for path in _temporary_files(address) if "://" not in address else ():
         with suppress(FileNotFoundError):  # another process deleted it first
             if path.stat().st_mtime < oldest:
                 path.unlink()
 
 
-def _half_written(folder: str) -> Iterator[Path]:
+def _temporary_files(folder: str) -> Iterator[Path]:
     for place, _, names in os.walk(folder):
-        yield from (Path(place, name) for name in names if is_half_written(name))
+        yield from (Path(place, name) for name in names if is_temporary_file(name))

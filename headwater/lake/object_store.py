@@ -51,41 +51,41 @@ class ObjectStore:
         check_options(options, f"options of `{setting}`")
         self.address = address
         self._setting = setting
-        self._store = self._guarded(lambda: _open(address, options))
+        self._store = self._translate_errors(lambda: _open_store(address, options))
 
     def create(self, name: str, content: bytes) -> bool:
         """Create a file. Returns False and writes nothing if it exists. Raises LakeUnavailable."""
         try:
-            self._guarded(lambda: obstore.put(self._store, name, content, mode="create", use_multipart=False))
+            self._translate_errors(lambda: obstore.put(self._store, name, content, mode="create", use_multipart=False))
         except FileExistsError:
             return False
         return True
 
     def write(self, name: str, content: bytes) -> None:
         """Write or replace a file atomically. Raises LakeUnavailable."""
-        self._guarded(lambda: obstore.put(self._store, name, content, use_multipart=False))
+        self._translate_errors(lambda: obstore.put(self._store, name, content, use_multipart=False))
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, or None. Raises LakeUnavailable."""
         try:
-            return self._guarded(lambda: bytes(obstore.get(self._store, name).bytes()))
+            return self._translate_errors(lambda: bytes(obstore.get(self._store, name).bytes()))
         except FileNotFoundError:
             return None
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """Yield a file in pieces of one version. Raises FileNotFoundError, LakeUnavailable."""
-        meta = self._guarded(lambda: obstore.head(self._store, name))
+        meta = self._translate_errors(lambda: obstore.head(self._store, name))
         for at in range(0, meta["size"], _AT_ONCE):
             part: Any = {"range": (at, min(at + _AT_ONCE, meta["size"])), "if_match": meta["e_tag"]}
-            yield self._guarded(lambda part=part: bytes(obstore.get(self._store, name, options=part).bytes()))  # type: ignore[misc]
+            yield self._translate_errors(lambda part=part: bytes(obstore.get(self._store, name, options=part).bytes()))  # type: ignore[misc]
 
     def put(self, name: str, path: Path) -> None:
         """Upload or replace a file from the local disk. Raises LakeUnavailable."""
-        self._guarded(lambda: obstore.put(self._store, name, path, chunk_size=_AT_ONCE, max_concurrency=2))
+        self._translate_errors(lambda: obstore.put(self._store, name, path, chunk_size=_AT_ONCE, max_concurrency=2))
 
     def files(self, folder: str) -> list[StoredFile]:
         """List the files in a folder recursively, sorted by name. Raises LakeUnavailable."""
-        found = self._guarded(lambda: [each for some in obstore.list(self._store, folder) for each in some])
+        found = self._translate_errors(lambda: [each for some in obstore.list(self._store, folder) for each in some])
         files = (StoredFile(each["path"], each["size"], int(each["last_modified"].timestamp() * 1e6)) for each in found)
         return sorted(files)
 
@@ -93,11 +93,11 @@ class ObjectStore:
         """Delete files. Ignores files that do not exist. Raises LakeUnavailable."""
         for name in names:
             try:
-                self._guarded(lambda name=name: obstore.delete(self._store, name))  # type: ignore[misc]
+                self._translate_errors(lambda name=name: obstore.delete(self._store, name))  # type: ignore[misc]
             except FileNotFoundError:
                 continue
 
-    def _guarded(self, call: Callable[[], T]) -> T:
+    def _translate_errors(self, call: Callable[[], T]) -> T:
         try:
             return call()
         except AlreadyExistsError as error:
@@ -108,7 +108,7 @@ class ObjectStore:
             raise LakeUnavailable(f"Cannot use {self.address}: {explain(error, self._setting)}") from error
 
 
-def _open(address: str, options: Mapping[str, str]) -> Any:
+def _open_store(address: str, options: Mapping[str, str]) -> Any:
     if "://" not in address:
         return LocalStore(address, automatic_cleanup=True, mkdir=True)
     named = {name.lower(): value for name, value in options.items()}
@@ -116,7 +116,7 @@ def _open(address: str, options: Mapping[str, str]) -> Any:
         (short if _OF_CLIENT.fullmatch(short := name.removeprefix("aws_")) else name): named[name] for name in named
     }
     client = {name: value for name, value in named.items() if _OF_CLIENT.fullmatch(name)}
-    retries = _retries({name: named[name] for name in _OF_RETRIES if name in named})
+    retries = _retry_options({name: named[name] for name in _OF_RETRIES if name in named})
     config = {name: value for name, value in named.items() if name not in client and name not in _OF_RETRIES}
     while True:
         try:
@@ -127,10 +127,10 @@ def _open(address: str, options: Mapping[str, str]) -> Any:
                 raise
 
 
-def _retries(told: Mapping[str, str]) -> dict[str, Any]:
+def _retry_options(options: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if "max_retries" in told:
-        found["max_retries"] = int(told["max_retries"])
-    if "retry_timeout" in told:
-        found["retry_timeout"] = timedelta(seconds=option_seconds(told["retry_timeout"]) or 0.0)
+    if "max_retries" in options:
+        found["max_retries"] = int(options["max_retries"])
+    if "retry_timeout" in options:
+        found["retry_timeout"] = timedelta(seconds=option_seconds(options["retry_timeout"]) or 0.0)
     return found

@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from headwater.common.errors import GiveUp, LakeUnavailable
 from headwater.common.storage_faults import explain, is_transient
 from headwater.lake.file_checksums import DamagedFile, FileChecksums
-from headwater.lake.queries import QueryRows, panics_refused, query
+from headwater.lake.queries import QueryRows, run_query, translate_panics
 from headwater.tables import Table
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ CHECKED_BYTES = 256 << 20
 """Bytes of data files, newest first, that a process checks before the first read: 0.2 s of CPU."""
 
 
-class _NoTable(GiveUp):
+class _MissingTable(GiveUp):
     """The table does not exist."""
 
 
@@ -34,7 +34,7 @@ class KnownTransactions:
         self._version = -1
         self._found: dict[str, int | None] = {}
 
-    def of(self, version: int, app_id: str, read: Callable[[], int | None]) -> int | None:
+    def transaction_of(self, version: int, app_id: str, read: Callable[[], int | None]) -> int | None:
         """Return the transaction of `app_id` in a version; reads it only once."""
         if version != self._version:
             self._version, self._found = version, {}
@@ -42,7 +42,7 @@ class KnownTransactions:
             self._found[app_id] = read()
         return self._found[app_id]
 
-    def committed(self, before: int, after: int, transactions: Sequence[Transaction]) -> None:
+    def record_commit(self, before: int, after: int, transactions: Sequence[Transaction]) -> None:
         """Update the cache after a commit of this process. Clears it if other commits came in between."""
         if after != before + 1 or before != self._version:
             self._found = {}
@@ -56,7 +56,7 @@ def newest_version(uri: str) -> int:
     Raises LakeUnavailable if the table does not exist or its log is damaged.
     """
     try:
-        with panics_refused(uri):
+        with translate_panics(uri):
             return DeltaTable(uri).version()
     except (DeltaError, OSError) as error:
         raise LakeUnavailable(f"Cannot use the Delta table at {uri}: {explain(error, 'lake')}") from error
@@ -88,7 +88,7 @@ class OpenTable:
         """
         try:
             self.reopen()
-        except _NoTable:
+        except _MissingTable:
             return False
         return True
 
@@ -98,8 +98,8 @@ class OpenTable:
             return self.reopen()
         handle = self._handle
         if not self._is_newest(handle.version()):
-            self._guarded(handle.update_incremental)
-        self._check(handle)
+            self._translate_errors(handle.update_incremental)
+        self._check_files(handle)
         return handle
 
     def _is_newest(self, version: int) -> bool:
@@ -113,25 +113,25 @@ class OpenTable:
 
     def reopen(self) -> DeltaTable:
         """Open the table again at its newest version."""
-        self._handle = self._guarded(lambda: DeltaTable(self.uri, storage_options=self._options or None))
+        self._handle = self._translate_errors(lambda: DeltaTable(self.uri, storage_options=self._options or None))
         self._known = KnownTransactions()
         self.commits = 0
-        self._check(self._handle)
+        self._check_files(self._handle)
         return self._handle
 
-    def _check(self, handle: DeltaTable) -> None:
+    def _check_files(self, handle: DeltaTable) -> None:
         """Raise DamagedFile if a file of the version, not checked by this process before, is damaged."""
         if self.checksums:
             self.checksums.check_version(handle.version(), partial(self.data_files, handle), CHECKED_BYTES)
 
     def data_files(self, handle: DeltaTable) -> list[str]:
         """Return the data files of a version, relative to the table's folder."""
-        found = self._guarded(handle.file_uris)
+        found = self._translate_errors(handle.file_uris)
         return [each.removeprefix("file://").removeprefix(self.uri).lstrip("/") for each in found]
 
     def small_files(self, handle: DeltaTable, size: int) -> list[str]:
         """Return the data files of a version below a size (bytes), relative to the table's folder."""
-        actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
+        actions = self._translate_errors(lambda: handle.get_add_actions(flatten=True))
         found = zip(actions.column("path").to_pylist(), actions.column("size_bytes").to_pylist(), strict=True)
         return [path for path, found_size in found if found_size < size]
 
@@ -144,15 +144,17 @@ class OpenTable:
         handle = self.handle()
         return [self._transaction(handle, app_id) or 0 for app_id in app_ids]
 
-    def query(self, sql: str) -> QueryRows:
+    def run_query(self, sql: str) -> QueryRows:
         """Run SQL over the table, named `t`, at its newest version."""
         handle = self.handle()
-        return self._guarded(lambda: query(handle, sql, self.table))
+        return self._translate_errors(lambda: run_query(handle, sql, self.table))
 
     def rows_and_watermarks(self, app_ids: Iterable[str]) -> tuple[int, list[int]]:
         """Return the number of rows, from file statistics, and the watermarks of one version."""
         handle = self.handle()
-        return sum(self._of_files(handle, "num_records")), [self._transaction(handle, each) or 0 for each in app_ids]
+        return sum(self._file_metadata_column(handle, "num_records")), [
+            self._transaction(handle, each) or 0 for each in app_ids
+        ]
 
     def rows_within(self, condition: str, app_ids: Iterable[str]) -> tuple[str, int, list[int]]:
         """Return the table id, the number of rows that do not match an SQL condition, and watermarks, from one version.
@@ -160,23 +162,25 @@ class OpenTable:
         Reads only files that may have matching rows.
         """
         handle = self.handle()
-        beyond = self._guarded(lambda: query(handle, f"SELECT count(*) AS n FROM t WHERE {condition}", self.table))
-        rows = sum(self._of_files(handle, "num_records")) - beyond.column("n")[0].as_py()
+        beyond = self._translate_errors(
+            lambda: run_query(handle, f"SELECT count(*) AS n FROM t WHERE {condition}", self.table)
+        )
+        rows = sum(self._file_metadata_column(handle, "num_records")) - beyond.column("n")[0].as_py()
         table = str(handle.metadata().id)
         return table, rows, [self._transaction(handle, each) or 0 for each in app_ids]
 
     def written_us(self) -> int | None:
         """Return when the newest file was written (us, UTC); None for an empty table."""
-        written_ms = self._of_files(self.handle(), "modification_time")
+        written_ms = self._file_metadata_column(self.handle(), "modification_time")
         return max(written_ms) * 1000 if written_ms else None
 
     def files_below(self, size: int) -> int:
         """Count the files of the newest version below a size (bytes)."""
-        return sum(found < size for found in self._of_files(self.handle(), "size_bytes"))
+        return sum(found < size for found in self._file_metadata_column(self.handle(), "size_bytes"))
 
-    def _of_files(self, handle: DeltaTable, column: str) -> list[int]:
+    def _file_metadata_column(self, handle: DeltaTable, column: str) -> list[int]:
         """Return a column of the file metadata in the log of a version."""
-        actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
+        actions = self._translate_errors(lambda: handle.get_add_actions(flatten=True))
         found: list[int | None] = list(actions.column(column).to_pylist()) if actions.num_rows else []
         values = [int(each) for each in found if each is not None]
         if len(values) < len(found):
@@ -193,24 +197,24 @@ class OpenTable:
 
     def _transaction(self, handle: DeltaTable, app_id: str) -> int | None:
         """Return the newest transaction of `app_id` in the handle's version."""
-        read = partial(self._guarded, partial(handle.transaction_version, app_id))
-        return self._known.of(handle.version(), app_id, read)
+        read = partial(self._translate_errors, partial(handle.transaction_version, app_id))
+        return self._known.transaction_of(handle.version(), app_id, read)
 
-    def _guarded(self, call: Callable[[], T]) -> T:
+    def _translate_errors(self, call: Callable[[], T]) -> T:
         try:
-            with panics_refused(self.uri):
+            with translate_panics(self.uri):
                 return call()
         except TableNotFoundError as error:
             if is_transient(error):  # delta-rs raises it as well if it cannot create the folder
-                raise self._unavailable(error) from error
-            raise _NoTable(
+                raise self._unavailable_error(error) from error
+            raise _MissingTable(
                 f"There is no Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."
             ) from error
         except (DeltaError, OSError) as error:
-            raise self._unavailable(error) from error
+            raise self._unavailable_error(error) from error
 
-    def _unavailable(self, error: Exception) -> LakeUnavailable:
+    def _unavailable_error(self, error: Exception) -> LakeUnavailable:
         self._handle = None
-        if self.checksums and not is_transient(error) and (damage := self.checksums.log_damage()):
+        if self.checksums and not is_transient(error) and (damage := self.checksums.find_log_damage()):
             return DamagedFile(f"{damage} ({explain(error, 'lake')})")
         return LakeUnavailable(f"Cannot use the Delta table at {self.uri}: {explain(error, 'lake')}")

@@ -41,17 +41,19 @@ def check_epoch(properties: Mapping[str, str], source: Source, *, tail: int, wat
     """Raise WrongSetting if the lake expects another epoch of the log, or has later records than the log."""
     expected = properties.get(EPOCH)
     if expected != source.epoch:
-        raise changed(f"log {expected} fed the lake, but this is log {source.epoch}: the log was deleted or replaced")
+        raise changed_log_error(
+            f"log {expected} fed the lake, but this is log {source.epoch}: the log was deleted or replaced"
+        )
     if tail < watermark:
-        raise changed(
+        raise changed_log_error(
             f"the lake has sequence {watermark}, but the log ends at {tail}: an older log was restored, "
             "or the `-wal` file of its newest segment was deleted or truncated"
         )
 
 
-def changed(what: str) -> WrongSetting:
+def changed_log_error(problem: str) -> WrongSetting:
     """Return the error for a log that does not continue the lake."""
     return WrongSetting(
-        f"Log and lake do not belong together: {what}. To continue with this log, run `headwater log new-epoch`; "
+        f"Log and lake do not belong together: {problem}. To continue with this log, run `headwater log new-epoch`; "
         "the parser recognises events that are in both as duplicates."
     )

@@ -29,7 +29,7 @@ _ARROW = {
 
 
 @contextmanager
-def panics_refused(uri: str) -> Iterator[None]:
+def translate_panics(uri: str) -> Iterator[None]:
     """Raise LakeUnavailable if delta-rs panics, for example at a damaged Parquet footer.
 
     Its PanicException is a BaseException and cannot be imported; unhandled, it would end the process.
@@ -63,13 +63,13 @@ class QueryRows:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows:
+def run_query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows:
     """Run SQL over the handle's version of a table, named `t`.
 
     table: columns that are missing in the stored table are null, because no writer of this version has added them yet.
     Raises DeltaError for SQL that does not fit the table, LakeUnavailable if a file cannot be read.
     """
-    there = columns(handle) if table else ()
+    there = column_names(handle) if table else ()
     missing = [(name, kind) for name, kind in table.columns.items() if name not in there] if table else []
     if lost := [name for name, _ in missing if name in POSITION]:
         raise LakeUnavailable(
@@ -77,7 +77,7 @@ def query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows
             "the newest checkpoint or a later entry is damaged. Restore `_delta_log` from a copy."
         )
     if missing:
-        found = QueryBuilder().register("stored", handle).execute(with_nulls(sql, missing))
+        found = QueryBuilder().register("stored", handle).execute(sql_with_nulls(sql, missing))
     else:
         found = QueryBuilder().register("t", handle).execute(sql)
     try:
@@ -95,7 +95,7 @@ def _read_all(found: RecordBatchReader, uri: str) -> ArrowTable:
     return ArrowTable.from_arrow(pa.RecordBatchReader.from_stream(found).read_all())
 
 
-def columns(handle: DeltaTable) -> set[str]:
+def column_names(handle: DeltaTable) -> set[str]:
     """Return the column names of the handle's version."""
     return {field.name for field in handle.schema().fields}
 
@@ -107,7 +107,7 @@ def add_columns(handle: DeltaTable, table: Table) -> bool:
     """
     from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see `delta_table`
 
-    there = columns(handle)
+    there = column_names(handle)
     missing = [field for field in Schema.from_arrow(arrow_schema(table)).fields if field.name not in there]
     try:
         if missing:
@@ -117,17 +117,17 @@ def add_columns(handle: DeltaTable, table: Table) -> bool:
     return True
 
 
-def with_nulls(sql: str, missing: Sequence[tuple[str, Type]]) -> str:
+def sql_with_nulls(sql: str, missing: Sequence[tuple[str, Type]]) -> str:
     """Rewrite SQL over `t` to SQL over `stored`, a table that lacks some columns."""
-    nulls = ", ".join(f'{_null(kind)} AS "{name}"' for name, kind in missing)
+    nulls = ", ".join(f'{_null_sql(kind)} AS "{name}"' for name, kind in missing)
     return f"WITH t AS (SELECT *, {nulls} FROM stored) {sql}"
 
 
-def _null(kind: Type) -> str:
+def _null_sql(kind: Type) -> str:
     return f"arrow_cast(NULL, '{_ARROW[kind]}')" if isinstance(kind, str) else "NULL"
 
 
-def quoted(text: str) -> str:
+def quote_sql(text: str) -> str:
     """Quote a text."""
     return "'" + text.replace("'", "''") + "'"
 

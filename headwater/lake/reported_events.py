@@ -8,7 +8,7 @@ import msgspec
 
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
-from headwater.lake.queries import day_of, quoted
+from headwater.lake.queries import day_of, quote_sql
 from headwater.lineage.runs.event_order import newest_events_first_sql
 from headwater.lineage.runs.jobs import parse_id_prefix, run_id_of
 from headwater.tables import SHAPES
@@ -27,7 +27,7 @@ class ReceiptWindow(NamedTuple):
     until_us: int
 
     @property
-    def sql(self) -> str:
+    def sql_condition(self) -> str:
         """The SQL condition."""
         return (
             f"received_date BETWEEN '{day_of(self.since_us)}' AND '{day_of(self.until_us)}' "
@@ -35,7 +35,7 @@ class ReceiptWindow(NamedTuple):
         )
 
 
-def whole_run_id(bronze: Bronze, run_id: str) -> str:
+def complete_run_id(bronze: Bronze, run_id: str) -> str:
     """Complete the beginning of a run id. Returns the text itself if it is complete, or has no unique completion.
 
     A run whose id is not a UUID is printed as JSON with its job; then the id is extracted. Raises LakeUnavailable.
@@ -46,9 +46,9 @@ def whole_run_id(bronze: Bronze, run_id: str) -> str:
     text, is_cut = parse_id_prefix(run_id)
     if not text or len(text) >= _UUID_CHARACTERS:
         return run_id
-    fits = f"starts_with(lower(run_id), {quoted(text.lower())})"
-    own = "" if is_cut else f" AND (length(run_id) = {_UUID_CHARACTERS} OR lower(run_id) = {quoted(run_id.lower())})"
-    found = bronze.events.query(f"SELECT DISTINCT lower(run_id) AS id FROM t WHERE {fits}{own} LIMIT 2")
+    fits = f"starts_with(lower(run_id), {quote_sql(text.lower())})"
+    own = "" if is_cut else f" AND (length(run_id) = {_UUID_CHARACTERS} OR lower(run_id) = {quote_sql(run_id.lower())})"
+    found = bronze.events.run_query(f"SELECT DISTINCT lower(run_id) AS id FROM t WHERE {fits}{own} LIMIT 2")
     ids = found.column("id").to_pylist()
     return str(ids[0]) if len(ids) == 1 else run_id
 
@@ -58,24 +58,24 @@ _UUID_CHARACTERS = 36
 
 def run_page(bronze: Bronze, window: ReceiptWindow, after: str | None, limit: int) -> list[str]:
     """Return a page of lower-case run ids, sorted."""
-    found = bronze.events.query(
-        f"SELECT DISTINCT lower(run_id) AS id FROM t WHERE {_runs(window, after)} ORDER BY id LIMIT {limit}"
+    found = bronze.events.run_query(
+        f"SELECT DISTINCT lower(run_id) AS id FROM t WHERE {_run_condition(window, after)} ORDER BY id LIMIT {limit}"
     )
     return list(found.column("id").to_pylist())
 
 
 def reported_rows(bronze: Bronze, window: ReceiptWindow, after: str | None, last: str) -> list[dict[str, Any]]:
     """Return the events of the runs of a page, without bodies, in order of event time."""
-    where = f"{_runs(window, after)} AND lower(run_id) <= {quoted(last)}"
-    return bronze.events.query(f"SELECT {_ROW} FROM t WHERE {where} ORDER BY time_us, event_id").to_pylist()
+    where = f"{_run_condition(window, after)} AND lower(run_id) <= {quote_sql(last)}"
+    return bronze.events.run_query(f"SELECT {_ROW} FROM t WHERE {where} ORDER BY time_us, event_id").to_pylist()
 
 
 def shapes_of(bronze: Bronze, shapes: Collection[str]) -> dict[str, dict[str, Any]]:
     """Return the shapes with these hashes."""
     if not shapes:
         return {}
-    named = ", ".join(map(quoted, sorted(shapes)))
-    rows = bronze.tables[SHAPES.name].query(
+    named = ", ".join(map(quote_sql, sorted(shapes)))
+    rows = bronze.tables[SHAPES.name].run_query(
         f"SELECT shape, processing_type, run_facets, run_lineage, job_lineage, outputs FROM t WHERE shape IN ({named})"
     )
     return {row["shape"]: row for row in rows.to_pylist()}
@@ -84,8 +84,8 @@ def shapes_of(bronze: Bronze, shapes: Collection[str]) -> dict[str, dict[str, An
 def job_bodies_with(bronze: Bronze, window: ReceiptWindow, facet: str) -> list[str]:
     """Return the bodies of JobEvents that may have a facet with this name (one word), oldest first."""
     pattern = facet.replace("_", "\\_")
-    rows = bronze.events.query(
-        f"SELECT body FROM t WHERE event_kind = 'JOB' AND {window.sql} AND body LIKE '%\"{pattern}\"%' "
+    rows = bronze.events.run_query(
+        f"SELECT body FROM t WHERE event_kind = 'JOB' AND {window.sql_condition} AND body LIKE '%\"{pattern}\"%' "
         "ORDER BY received_at, event_id"
     )
     return list(rows.column("body").to_pylist())
@@ -93,8 +93,10 @@ def job_bodies_with(bronze: Bronze, window: ReceiptWindow, facet: str) -> list[s
 
 def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield name and newest JobEvent (rule 1) of each job whose name has this prefix. Reads no other bodies."""
-    is_it = f"event_kind = 'JOB' AND job_namespace = {quoted(namespace)} AND starts_with(job_name, {quoted(prefix)})"
-    rows = bronze.events.query(
+    is_it = (
+        f"event_kind = 'JOB' AND job_namespace = {quote_sql(namespace)} AND starts_with(job_name, {quote_sql(prefix)})"
+    )
+    rows = bronze.events.run_query(
         f"SELECT job_name, log, incarnation, partition, sequence FROM t "
         f"WHERE {is_it} ORDER BY {newest_events_first_sql()}"
     ).to_pylist()
@@ -104,6 +106,6 @@ def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[t
     return ((name, found[place].body) for name, place in sorted(places.items()) if place in found)
 
 
-def _runs(window: ReceiptWindow, after: str | None) -> str:
-    behind = f" AND lower(run_id) > {quoted(after)}" if after else ""
-    return f"event_kind = 'RUN' AND run_id IS NOT NULL AND {window.sql}{behind}"
+def _run_condition(window: ReceiptWindow, after: str | None) -> str:
+    behind = f" AND lower(run_id) > {quote_sql(after)}" if after else ""
+    return f"event_kind = 'RUN' AND run_id IS NOT NULL AND {window.sql_condition}{behind}"

@@ -5,15 +5,15 @@ from typing import Any
 from headwater.common.paging import ListPage, ResultPage
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.queries import quoted
-from headwater.lake.reported_events import whole_run_id
-from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
+from headwater.lake.queries import quote_sql
+from headwater.lake.reported_events import complete_run_id
+from headwater.lake.row_pages import by_number, by_text, by_time, define_row_list, rows_page
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 
 _PLACE = "incarnation, partition, sequence"
 _TIES = (by_text("incarnation"), by_text("partition"), by_number("sequence"))
 _LISTS = {
-    EVENTS.name: row_list(
+    EVENTS.name: define_row_list(
         "events",
         f"event_id, {_PLACE}, received_at, event_time, event_kind, event_type, run_id, job_namespace, job_name, "
         "producer, flags",
@@ -22,24 +22,24 @@ _LISTS = {
             "event_type": by_text("event_type", "event_kind"), "job_name": by_text("job_name"),
             "job_namespace": by_text("job_namespace"), "run_id": by_text("run_id"), "producer": by_text("producer"),
         },
-        "-received_at", ties=_TIES, texts="job_namespace job_name run_id producer event_type",
+        "-received_at", tie_breakers=_TIES, texts="job_namespace job_name run_id producer event_type",
     ),
-    REJECTED.name: row_list(
+    REJECTED.name: define_row_list(
         "rejected", f"{_PLACE}, to_sequence, received_at, reason, field, message, http",
         {
             "received_at": by_time("received_at"), "reason": by_text("reason"), "field": by_text("field"),
             "message": by_text("message"),
         },
-        "-received_at", ties=_TIES, texts="reason field message http",
+        "-received_at", tie_breakers=_TIES, texts="reason field message http",
     ),
-    REFUSED.name: row_list(
+    REFUSED.name: define_row_list(
         "refused", "received_at, status, reason, route, key, field, message, user_agent, first_at, count",
         {
             "received_at": by_time("received_at"), "status": by_number("status"), "reason": by_text("reason"),
             "key": by_text("key"), "count": by_number("count"), "message": by_text("message"),
             "user_agent": by_text("user_agent"),
         },
-        "-received_at", ties=_TIES, texts="reason route key message user_agent",
+        "-received_at", tie_breakers=_TIES, texts="reason route key message user_agent",
     ),
 }  # fmt: skip
 """The listed columns of each table, without bodies."""
@@ -64,9 +64,9 @@ def list_rows(
     """
     conditions = [] if since_us is None else [f"received_at >= to_timestamp_micros({since_us})"]
     if run:
-        conditions.append(f"lower(run_id) = {quoted(whole_run_id(bronze, run).lower())}")
+        conditions.append(f"lower(run_id) = {quote_sql(complete_run_id(bronze, run).lower())}")
     if job:
-        conditions.append(f"(job_name = {quoted(job)} OR concat(job_namespace, '/', job_name) = {quoted(job)})")
+        conditions.append(f"(job_name = {quote_sql(job)} OR concat(job_namespace, '/', job_name) = {quote_sql(job)})")
     rows = bronze.tables[table.name]
     found = rows_page(rows, _LISTS[table.name], page, conditions)
     if found.rows and "body" in table.columns:
@@ -77,7 +77,7 @@ def list_rows(
 def _add_bodies(table: LakeTable, found: list[dict[str, Any]]) -> None:
     """Read the bodies of a page separately, because sorting with bodies would read the whole table."""
     sequences = ",".join(str(row["sequence"]) for row in found)
-    rows = table.query(f"SELECT {_PLACE}, body FROM t WHERE sequence IN ({sequences})").to_pylist()
+    rows = table.run_query(f"SELECT {_PLACE}, body FROM t WHERE sequence IN ({sequences})").to_pylist()
     bodies = {(row["incarnation"], row["partition"], row["sequence"]): row["body"] for row in rows}
     for row in found:
         row["body"] = bodies.get((row["incarnation"], row["partition"], row["sequence"]))
@@ -89,7 +89,7 @@ def counts_in_time(bronze: Bronze, table: Table, since_us: int, bucket_us: int, 
         return {}
     key, sum_of = _COUNTED[table.name]
     bucket = f"(cast(received_at as bigint) - {since_us}) / {bucket_us}"
-    rows = bronze.tables[table.name].query(
+    rows = bronze.tables[table.name].run_query(
         f"SELECT {key} AS key, {bucket} AS bucket, {sum_of} AS n FROM t "
         f"WHERE received_at >= to_timestamp_micros({since_us}) "
         f"AND received_at < to_timestamp_micros({since_us + bucket_us * buckets}) GROUP BY {key}, {bucket}"

@@ -30,22 +30,22 @@ class SettledAttempts(NamedTuple):
 
 
 @dataclass(slots=True)
-class Attempt:
+class BatchAttempt:
     """One batch of a parser, which started with the state `settled`."""
 
     source: Source
     settled: SettledAttempts
     _found: dict[str, int] = field(default_factory=dict)
 
-    def count(self, table: str, read: Read) -> Sequence[tuple[str, int]]:
+    def count_attempt(self, table: str, read: Read) -> Sequence[tuple[str, int]]:
         """Return the transactions of a commit to `duplicates` or `rejected`."""
-        found = self._found[table] = read(_attempts(self.source)) or 0
+        found = self._found[table] = read(_attempts_transaction(self.source)) or 0
         lowest = self.settled.watermark + 1
-        if found != self._known(table):
-            lowest = min(lowest, read(_lowest(self.source)) or lowest)
-        return [(_attempts(self.source), found + 1), (_lowest(self.source), lowest)]
+        if found != self._settled_before(table):
+            lowest = min(lowest, read(_lowest_transaction(self.source)) or lowest)
+        return [(_attempts_transaction(self.source), found + 1), (_lowest_transaction(self.source), lowest)]
 
-    def note(self, read: Read) -> Sequence[tuple[str, int]]:
+    def settled_transactions(self, read: Read) -> Sequence[tuple[str, int]]:
         """Return the transactions of the commit to `events`.
 
         If no other parser committed since this batch started, its attempts are settled as well. Otherwise it records
@@ -53,32 +53,34 @@ class Attempt:
         """
         decides = (read(self.source.app_id) or 0) == self.settled.watermark
         noted = {
-            table: self._after(table) if decides else min(self._known(table), read(_settled(self.source, table)) or 0)
+            table: self._settled_after_commit(table)
+            if decides
+            else min(self._settled_before(table), read(_settled_transaction(self.source, table)) or 0)
             for table in JUDGED
         }
-        return [(_settled(self.source, table), count) for table, count in noted.items()]
+        return [(_settled_transaction(self.source, table), count) for table, count in noted.items()]
 
-    def done(self, last: int, passed: int) -> SettledAttempts:
+    def settled_after(self, last: int, passed: int) -> SettledAttempts:
         """Return the state after the commit to `events`, which found the watermark `passed`."""
-        is_alone = all(found == self._known(table) for table, found in self._found.items())
+        is_alone = all(found == self._settled_before(table) for table, found in self._found.items())
         if passed != self.settled.watermark or not is_alone:
             return self.settled._replace(is_sure=False)
-        return SettledAttempts(last, {table: self._after(table) for table in JUDGED})
+        return SettledAttempts(last, {table: self._settled_after_commit(table) for table in JUDGED})
 
-    def _known(self, table: str) -> int:
+    def _settled_before(self, table: str) -> int:
         return self.settled.attempts.get(table, 0)
 
-    def _after(self, table: str) -> int:
-        known = self._known(table)
+    def _settled_after_commit(self, table: str) -> int:
+        known = self._settled_before(table)
         return known + (self._found.get(table) == known)
 
 
-def attempts_so_far(tables: Mapping[str, OpenTable], source: Source) -> dict[str, int]:
+def count_attempts(tables: Mapping[str, OpenTable], source: Source) -> dict[str, int]:
     """Return the number of attempts in `duplicates` and `rejected`."""
-    return {table: tables[table].watermark(_attempts(source)) or 0 for table in JUDGED}
+    return {table: tables[table].watermark(_attempts_transaction(source)) or 0 for table in JUDGED}
 
 
-def lowest_unsettled(
+def lowest_unsettled_sequence(
     tables: Mapping[str, OpenTable], events: OpenTable, source: Source, attempts: Mapping[str, int]
 ) -> int | None:
     """Return the first sequence about which two parsers may have decided; None if all are settled.
@@ -87,21 +89,21 @@ def lowest_unsettled(
     """
     found = []
     for table in JUDGED:
-        settled = events.watermark(_settled(source, table))
+        settled = events.watermark(_settled_transaction(source, table))
         if settled is None:
             return 1
         if settled != attempts[table]:
-            found.append(tables[table].watermark(_lowest(source)) or 1)
+            found.append(tables[table].watermark(_lowest_transaction(source)) or 1)
     return min(found, default=None)
 
 
-def _attempts(source: Source) -> str:
+def _attempts_transaction(source: Source) -> str:
     return f"{source.app_id}/attempts"
 
 
-def _lowest(source: Source) -> str:
+def _lowest_transaction(source: Source) -> str:
     return f"{source.app_id}/lowest"
 
 
-def _settled(source: Source, table: str) -> str:
+def _settled_transaction(source: Source, table: str) -> str:
     return f"{source.app_id}/settled/{table}"

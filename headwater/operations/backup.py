@@ -25,17 +25,17 @@ from deltalake.exceptions import DeltaError
 
 from headwater.common.atomic_files import atomic_write
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.common.storage_faults import explain
 from headwater.index.snapshots.storage import FOLDER as SNAPSHOTS
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.event_log.segment_faults import using
+from headwater.intake.event_log.segment_faults import segment_errors
 from headwater.intake.event_log.segments import open_readonly, sync_folder
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
-from headwater.intake.parser.log_match import check_log_is_of_lake
+from headwater.intake.parser.log_match import check_log_belongs_to_lake
 from headwater.lake.delta_table import LakeTable
 from headwater.operations.lake_files import LakeFiles, copy_file, file_entry, open_lake_files, write_file
-from headwater.operations.runtime.data_folder import existing_folder, folder_errors, folder_lock
+from headwater.operations.runtime.data_folder import folder_errors, folder_lock, require_data_folder
 from headwater.operations.runtime.storage import claims_folder, is_lake_remote, lake_folder, open_bronze
 from headwater.operations.settings import Settings
 from headwater.tables import BRONZE, STATE
@@ -68,24 +68,24 @@ class BackupFiles:
         self.folder = folder
         self.files: FileHashes = {}
 
-    def copy(self, source: Path, name: str) -> None:
+    def copy_file(self, source: Path, name: str) -> None:
         """Copy a file, or a consistent snapshot of a database in use; raises LakeUnavailable or LogUnavailable."""
         if source.name.endswith(_SIDE_FILES):
             return  # their content is part of the copied database
-        with self._target(name, str(source)) as target:
+        with self._record_target(name, str(source)) as target:
             if source.suffix == ".sqlite":
                 _copy_database(source, target)
                 self.files[name] = file_entry(target)
             else:
                 self.files[name] = copy_file(source, target)
 
-    def write(self, pieces: Iterable[bytes], name: str, source: str) -> None:
+    def write_pieces(self, pieces: Iterable[bytes], name: str, source: str) -> None:
         """Write a file from pieces; source: where they come from, for error messages."""
-        with self._target(name, source) as target:
+        with self._record_target(name, source) as target:
             self.files[name] = write_file(pieces, target)
 
     @contextmanager
-    def _target(self, name: str, source: str) -> Iterator[Path]:
+    def _record_target(self, name: str, source: str) -> Iterator[Path]:
         target = self.folder / name
         try:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -108,27 +108,28 @@ def back_up(settings: Settings, target: Path) -> dict[str, Any]:
     An interrupted backup can be repeated into the same folder. Returns a summary.
     Raises WrongSetting if the folder is in use or contains other files, Retry if storage fails.
     """
-    folder, target = existing_folder(settings), target.expanduser().resolve()
+    folder, target = require_data_folder(settings), target.expanduser().resolve()
     for own in (folder, *([] if is_lake_remote(settings) else [lake_folder(settings)])):
         if target.is_relative_to(own):
             raise WrongSetting(f"{target} is inside {own}, which is being copied. Choose a folder elsewhere.")
     with folder_lock(folder, "backup", wait_s=0):
         with folder_errors(target):
-            _begin(target)
+            _create_target(target)
         copies, began = BackupFiles(target), datetime.now(UTC).isoformat(timespec="seconds")
-        tables, held = _copied(settings, folder, copies)
+        tables, held = _copy_until_consistent(settings, folder, copies)
         manifest = {
             "format": FORMAT, "headwater": version("headwater"), "began": began, **held,
             "tables": tables, "files": copies.files,
         }  # fmt: skip
-        _finish(target, manifest)
+        _publish_manifest(target, manifest)
     return {
         "in": str(target), **held, "tables": len(tables), "files": len(copies.files),
-        "bytes": sum(int(each["bytes"]) for each in copies.files.values()), "not in it": ", ".join(_excluded(settings)),
+        "bytes": sum(int(each["bytes"]) for each in copies.files.values()),
+        "not in it": ", ".join(_excluded_notes(settings)),
     }  # fmt: skip
 
 
-def _begin(target: Path) -> None:
+def _create_target(target: Path) -> None:
     found = {path.name for path in target.iterdir()} if target.is_dir() else set()
     if found and UNFINISHED not in found:
         raise WrongSetting(f"{target} is not empty. Choose a new folder for the backup.")
@@ -139,16 +140,18 @@ def _begin(target: Path) -> None:
     (target / DATA).mkdir(mode=0o700)
 
 
-def _copied(settings: Settings, folder: Path, copies: BackupFiles) -> tuple[dict[str, int], dict[str, Any]]:
+def _copy_until_consistent(
+    settings: Settings, folder: Path, copies: BackupFiles
+) -> tuple[dict[str, int], dict[str, Any]]:
     """Copy until log and lake match: retention may delete records after the older copy of the lake was made."""
     lost: set[bytes] = set()
     for left in reversed(range(_TRIES)):
         shutil.rmtree(copies.folder / DATA / "log", ignore_errors=True)
         try:
             for path in _other_files(folder):
-                copies.copy(path, f"{DATA}/{path.relative_to(folder)}")
+                copies.copy_file(path, f"{DATA}/{path.relative_to(folder)}")
             tables = copy_lake(open_lake_files(settings), copies, f"{DATA}/lake")
-            reach("backup.after_lake")
+            reach_failpoint("backup.after_lake")
             _copy_all(folder / "log", copies, f"{DATA}/log")
             _copy_all(claims_folder(settings), copies, f"{DATA}/claims")
         except FileNotFoundError:
@@ -174,7 +177,7 @@ def _copy_all(folder: Path, copies: BackupFiles, into: str) -> None:
     """Copy a folder's files, oldest segments first; skips files that retention deletes meanwhile."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
-            copies.copy(path, f"{into}/{path.name}")
+            copies.copy_file(path, f"{into}/{path.name}")
         except FileNotFoundError:
             continue
 
@@ -189,16 +192,18 @@ def _copied_positions(settings: Settings, copy: Path) -> tuple[dict[str, Any] | 
         return {"log": settings.log}, set()
     bronze = open_bronze(of_copy)
     with closing(SqliteLogReader(copy / "log")) as reader:
-        check_log_is_of_lake([reader], bronze)
-        if not reader.is_begun():
+        check_log_belongs_to_lake([reader], bronze)
+        if not reader.has_segment():
             return {"log": settings.log}, set()
         head, passed = reader.head(), bronze.watermark(reader.source)
         held = {"log": reader.source.epoch, "from": head, "to": reader.tail(), "in the lake to": passed}
-        missing = set() if settings.claims_url else set(reader.claims()) - FolderClaims(copy / "claims").keys()
+        missing = (
+            set() if settings.claims_url else set(reader.referenced_claim_keys()) - FolderClaims(copy / "claims").keys()
+        )
     return (held if head <= passed + 1 else None), missing
 
 
-def _finish(target: Path, manifest: dict[str, Any]) -> None:
+def _publish_manifest(target: Path, manifest: dict[str, Any]) -> None:
     for place, _, _ in os.walk(target):
         sync_folder(Path(place))
     atomic_write(target / MANIFEST, json.dumps(manifest, indent=1).encode(), durable=True)
@@ -206,7 +211,7 @@ def _finish(target: Path, manifest: dict[str, Any]) -> None:
     sync_folder(target)
 
 
-def _excluded(settings: Settings) -> list[str]:
+def _excluded_notes(settings: Settings) -> list[str]:
     places = [settings.rules and f"rules ({settings.rules})", settings.sinks and f"sinks ({settings.sinks})"]
     places += [settings.keys_file and f"keys ({settings.keys_file})"]
     claims = settings.claims_url and "claims (in their container)"
@@ -216,22 +221,22 @@ def _excluded(settings: Settings) -> list[str]:
 
 def copy_lake(lake: LakeFiles, copies: BackupFiles, into: str) -> dict[str, int]:
     """Copy all tables and other files of the lake; returns the versions by table path."""
-    tables, others = _found(lake)
+    tables, others = _list_tables_and_files(lake)
     for name in others:
-        copies.write(lake.pieces(name), f"{into}/{name}", f"{lake.address}/{name}")
+        copies.write_pieces(lake.pieces(name), f"{into}/{name}", f"{lake.address}/{name}")
     done = _layer_versions(lake, tables)
     return {name: _copy_table(lake, name, copies, f"{into}/{name}", done.get(name)) for name in tables}
 
 
-def _found(lake: LakeFiles) -> tuple[list[str], list[str]]:
+def _list_tables_and_files(lake: LakeFiles) -> tuple[list[str], list[str]]:
     """Return the tables and all other files; snapshots of the index are skipped, because they can be derived."""
     names = lake.names("")
     tables = {table for name in names if (parted := name.partition(f"/{_DELTA_LOG}/"))[1] and (table := parted[0])}
     others = (name for name in names if not any(str(each) in tables for each in PurePosixPath(name).parents))
-    return sorted(tables, key=_rank), [name for name in others if not name.startswith(f"{SNAPSHOTS}/")]
+    return sorted(tables, key=_copy_rank), [name for name in others if not name.startswith(f"{SNAPSHOTS}/")]
 
 
-def _rank(table: str) -> tuple[bool, int, str]:
+def _copy_rank(table: str) -> tuple[bool, int, str]:
     in_bronze = table.startswith("bronze/")
     return in_bronze, _LAST_FIRST.index(table) if table in _LAST_FIRST else len(_LAST_FIRST), table
 
@@ -244,7 +249,7 @@ def _layer_versions(lake: LakeFiles, tables: list[str]) -> dict[str, int]:
         generation, _, table = rest.partition("/")
         if layer == "silver" and table == STATE.name:
             stored = LakeTable(f"{lake.address}/{name}", STATE, lake.options)
-            rows = stored.query(_NEWEST_STATE)
+            rows = stored.run_query(_NEWEST_STATE)
             states = rows.column("state").to_pylist()
             for key, version in last_versions(states[0]).items() if states else ():
                 at, _, of = key.partition("/")
@@ -263,14 +268,14 @@ def last_versions(state: str) -> Mapping[str, int]:
 def _copy_table(lake: LakeFiles, name: str, copies: BackupFiles, into: str, wanted: int | None) -> int:
     table = f"{lake.address}/{name}"
     try:
-        handle = _opened(table, lake.options, wanted)
+        handle = _open_table(table, lake.options, wanted)
         version, files = handle.version(), handle.file_uris()
     except (DeltaError, OSError) as error:
         what = explain(error, "lake")
         raise LakeUnavailable(f"Cannot read the Delta table at {table}: {what}. Run the backup again.") from error
     for uri in files:
         _copy_once(lake, f"{name}/{uri.rpartition(f'/{name}/')[2]}", copies, f"{into}/{uri.rpartition(f'/{name}/')[2]}")
-    for entry in _entries(lake, f"{name}/{_DELTA_LOG}", version):
+    for entry in _log_entries(lake, f"{name}/{_DELTA_LOG}", version):
         try:
             _copy_once(lake, f"{name}/{_DELTA_LOG}/{entry}", copies, f"{into}/{_DELTA_LOG}/{entry}")
         except FileNotFoundError:
@@ -282,20 +287,20 @@ def _copy_table(lake: LakeFiles, name: str, copies: BackupFiles, into: str, want
 def _copy_once(lake: LakeFiles, name: str, copies: BackupFiles, into: str) -> None:
     """Copy an immutable file, unless it was already copied."""
     if into not in copies.files:
-        copies.write(lake.pieces(name), into, f"{lake.address}/{name}")
+        copies.write_pieces(lake.pieces(name), into, f"{lake.address}/{name}")
 
 
-def _opened(table: str, options: Mapping[str, str], wanted: int | None) -> DeltaTable:
+def _open_table(table: str, options: Mapping[str, str], version: int | None) -> DeltaTable:
     try:
-        return DeltaTable(table, version=wanted, storage_options=dict(options) or None)
+        return DeltaTable(table, version=version, storage_options=dict(options) or None)
     except DeltaError:
-        if wanted is None:
+        if version is None:
             raise
         # the log of that version was cleaned up: only maintenance has written since then
         return DeltaTable(table, storage_options=dict(options) or None)
 
 
-def _entries(lake: LakeFiles, log: str, version: int) -> Iterator[str]:
+def _log_entries(lake: LakeFiles, log: str, version: int) -> Iterator[str]:
     """Yield log entries up to a version, newest first, so that entries deleted meanwhile are not needed."""
     for name in sorted((name.removeprefix(f"{log}/") for name in lake.names(log)), reverse=True):
         numbered = _NUMBERED.fullmatch(name)
@@ -321,6 +326,6 @@ def _copy_database(source: Path, target: Path) -> None:
     if not source.exists():
         raise FileNotFoundError(source)
     target.unlink(missing_ok=True)
-    with using(source), closing(open_readonly(source)) as read, closing(sqlite3.connect(target)) as written:
+    with segment_errors(source), closing(open_readonly(source)) as read, closing(sqlite3.connect(target)) as written:
         read.backup(written)
         written.execute("PRAGMA journal_mode=DELETE")

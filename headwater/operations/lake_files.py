@@ -8,7 +8,7 @@ from typing import Protocol
 
 from headwater.common.atomic_files import atomic_write
 from headwater.lake.object_store import ObjectStore
-from headwater.operations.runtime.storage import is_lake_remote, lake_folder, lake_place
+from headwater.operations.runtime.storage import is_lake_remote, lake_folder, lake_root_and_options
 from headwater.operations.settings import Settings
 
 _CHUNK_BYTES = 1 << 20
@@ -66,13 +66,13 @@ class FolderFiles:
 
     def put(self, name: str, path: Path) -> None:
         """Write a file; it is durable when this returns."""
-        copy_file(path, self._placed(name))
+        copy_file(path, self._path_of(name))
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file that only its owner can read."""
-        atomic_write(self._placed(name), content, durable=True)
+        atomic_write(self._path_of(name), content, durable=True)
 
-    def _placed(self, name: str) -> Path:
+    def _path_of(self, name: str) -> Path:
         path = self._folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
@@ -93,7 +93,7 @@ class StoreFiles(ObjectStore):
     def __init__(self, settings: Settings):
         """Raise WrongSetting if the address is invalid."""
         self.options: Mapping[str, str]
-        address, self.options = lake_place(settings)
+        address, self.options = lake_root_and_options(settings)
         super().__init__(address, self.options)
 
     def names(self, folder: str) -> list[str]:

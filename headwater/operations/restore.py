@@ -9,23 +9,23 @@ from typing import Any
 
 from headwater.common.atomic_files import atomic_write
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.intake.event_log.segments import sync_folder
 from headwater.operations.backup import DATA, FORMAT, MANIFEST, UNFINISHED
 from headwater.operations.lake_files import LakeFiles, copy_file, file_entry, open_lake_files
-from headwater.operations.runtime.data_folder import MARKER, RESTORING, data_folder, folder_errors
+from headwater.operations.runtime.data_folder import MARKER, RESTORING, data_folder_path, folder_errors
 from headwater.operations.runtime.storage import is_lake_remote, lake_folder
 from headwater.operations.settings import Settings
 
 _SHOWN = 10
 
 
-def restore(settings: Settings, source: Path) -> dict[str, Any]:
+def restore_backup(settings: Settings, source: Path) -> dict[str, Any]:
     """Restore a backup into the data folder, and its lake to the configured location; both must be empty.
 
     An interrupted restore can be repeated. Returns a summary. Raises WrongSetting.
     """
-    source, folder = source.expanduser().resolve(), data_folder(settings)
+    source, folder = source.expanduser().resolve(), data_folder_path(settings)
     manifest = read_manifest(source)
     lake, is_inside = open_lake_files(settings), _is_inside(settings, folder)
     _check_empty(folder)
@@ -37,10 +37,10 @@ def restore(settings: Settings, source: Path) -> dict[str, Any]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name in manifest["files"]:
         if name != f"{DATA}/{MARKER}":
-            _copy_back(source, name, folder, lake)
-            reach("restore.after_file")
+            _restore_file(source, name, folder, lake)
+            reach_failpoint("restore.after_file")
     lake.delete([RESTORING])
-    _finish({folder} if is_lake_remote(settings) else {folder, lake_folder(settings)}, folder, source)
+    _release_folder({folder} if is_lake_remote(settings) else {folder, lake_folder(settings)}, folder, source)
     shown = ("log", "from", "to", "in the lake to")
     held = {name: manifest[name] for name in shown if name in manifest}
     return {"in": str(folder), "made": manifest["began"], **held, "files": len(manifest["files"])}
@@ -64,7 +64,7 @@ def read_manifest(source: Path) -> dict[str, Any]:
     if manifest["format"] > FORMAT:
         made_by = manifest.get("headwater")
         raise WrongSetting(f"{source} was made by Headwater {made_by}. Use that version or a newer one.")
-    if strange := [name for name in manifest["files"] if not _is_ours(name)]:
+    if strange := [name for name in manifest["files"] if not _is_valid_file_name(name)]:
         raise WrongSetting(
             f"{source / MANIFEST} contains the unexpected file name {strange[0][:99]!r}. Nothing was restored. "
             "Use another backup."
@@ -96,15 +96,15 @@ def _manifest_problem(manifest: Any) -> str | None:
     return None if isinstance(manifest.get("began"), str) else "its `began` is not a time"
 
 
-def _is_ours(name: str) -> bool:
+def _is_valid_file_name(name: str) -> bool:
     """Return whether a file of a manifest belongs inside the data folder or the lake."""
     parts = PurePosixPath(name).parts
     return parts[:1] == (DATA,) and ".." not in parts and len(parts) > 1
 
 
-def _file_problem(path: Path, kept: dict[str, Any]) -> str | None:
+def _file_problem(path: Path, entry: dict[str, Any]) -> str | None:
     try:
-        return None if file_entry(path) == kept else "was changed"
+        return None if file_entry(path) == entry else "was changed"
     except FileNotFoundError:
         return "is missing"
     except OSError as error:
@@ -138,7 +138,7 @@ def _begin_lake(lake: LakeFiles, backup: str, *, is_inside: bool) -> None:
     lake.delete(name for name in names if name != RESTORING)
 
 
-def _copy_back(source: Path, name: str, folder: Path, lake: LakeFiles) -> None:
+def _restore_file(source: Path, name: str, folder: Path, lake: LakeFiles) -> None:
     own = name.removeprefix(f"{DATA}/")
     try:
         if own.startswith("lake/"):
@@ -150,7 +150,7 @@ def _copy_back(source: Path, name: str, folder: Path, lake: LakeFiles) -> None:
         raise LakeUnavailable(f"Cannot restore {own}: {error}. Free disk space, then run the restore again.") from error
 
 
-def _finish(places: set[Path], folder: Path, source: Path) -> None:
+def _release_folder(places: set[Path], folder: Path, source: Path) -> None:
     """Release the folder to `headwater up`, once everything else is durable."""
     for place in places:
         for inside, _, _ in os.walk(place):

@@ -19,7 +19,7 @@ from headwater.common.errors import WrongSetting
 from headwater.common.storage_options import check_options
 from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.intake.event_log.log_kind import MOST_HOURS
-from headwater.intake.event_log.log_registry import LOGS, SettingsOfLogs, log_kind
+from headwater.intake.event_log.log_registry import LOGS, AllLogSettings, log_kind
 
 FILE = "headwater.toml"
 
@@ -27,7 +27,7 @@ _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.
 _BUCKET = re.compile(r"(s3|gs)://[a-z0-9][a-z0-9._-]+(/[^?#]*)?")
 
 
-def _is_kept_long_enough(days: int) -> int:
+def _check_retention_days(days: int) -> int:
     if 0 < days < 3:
         raise ValueError("it must be 0, or at least 3 to detect duplicate events")
     return days
@@ -144,7 +144,7 @@ class GeneralSettings(BaseModel):
     ingest_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."
     )
-    bronze_keep_days: Annotated[int, AfterValidator(_is_kept_long_enough)] = Field(
+    bronze_keep_days: Annotated[int, AfterValidator(_check_retention_days)] = Field(
         0, ge=0, le=MOST_HOURS // 24, description="Days that bronze keeps events, at least 3; 0 keeps all events."
     )
     window_days: int | None = Field(
@@ -181,14 +181,14 @@ class GeneralSettings(BaseModel):
     )
 
 
-class Settings(SettingsOfLogs, GeneralSettings):
+class Settings(AllLogSettings, GeneralSettings):
     """All settings. Unknown names are errors, so that misspelt settings are not ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @cache
-def settings_of(log: str) -> type[Settings]:
+def settings_class_for(log: str) -> type[Settings]:
     """Return the model of all settings for a log; a log of another package adds its own. Raises WrongSetting."""
     if log in LOGS.built_in:
         return Settings
@@ -206,7 +206,7 @@ def settings_of(log: str) -> type[Settings]:
 
 def settings_from_json(text: bytes) -> Settings:
     """Read settings that a process wrote with `model_dump_json`."""
-    return settings_of(json.loads(text)["log"]).model_validate_json(text)
+    return settings_class_for(json.loads(text)["log"]).model_validate_json(text)
 
 
 def load_settings(
@@ -218,9 +218,9 @@ def load_settings(
     Raises WrongSetting with the setting, its source and its valid values, also for an unknown setting.
     """
     values: dict[str, Any] = {}
-    file = _from_file(folder / FILE)
+    file = _read_settings_file(folder / FILE)
     log = overrides.get("log") or environment.get(variable_name("log")) or file.get("log")
-    model = settings_of(log if isinstance(log, str) else "sqlite")
+    model = settings_class_for(log if isinstance(log, str) else "sqlite")
     sources = dict.fromkeys(model.model_fields, "default")
     for source, found in (
         (FILE, file),
@@ -232,7 +232,7 @@ def load_settings(
     try:
         settings = model.model_validate(values)
     except ValidationError as error:
-        raise _wrong(error, model, sources) from error
+        raise _setting_error(error, model, sources) from error
     _check_open_access(settings)
     _check_oidc(settings)
     log_kind(settings.log).check(settings)
@@ -244,14 +244,14 @@ def load_settings(
     return settings, sources
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _read_settings_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text()) if path.exists() else {}
     except (OSError, ValueError) as error:
         raise WrongSetting(f"Cannot read {path}: {error}. Correct the file or remove it.") from error
 
 
-def _wrong(error: ValidationError, model: type[Settings], sources: Mapping[str, str]) -> WrongSetting:
+def _setting_error(error: ValidationError, model: type[Settings], sources: Mapping[str, str]) -> WrongSetting:
     first = error.errors(include_input=False, include_url=False)[0]
     name = str(first["loc"][0])
     where = ".".join(map(str, first["loc"]))

@@ -12,12 +12,12 @@ _MAX_ITEMS = 100
 """Maximum number of owners or tags in an answer."""
 
 
-def about_of(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> About:
+def about_from_facets(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> About:
     """Return the description, owners, code location and tags in decoded facets.
 
     tags: the tags that hold for a dataset. They replace those of the `tags` facet.
     """
-    owners, sent_tags = _listed(facets, "ownership", "owners"), _listed(facets, "tags", "tags")
+    owners, sent_tags = _items_of_facet(facets, "ownership", "owners"), _items_of_facet(facets, "tags", "tags")
     code = facets.get("sourceCodeLocation")
     url = text_at(code, "url") or text_at(code, "repoUrl")
     keys = [AboutTag(tag.key, tag.value) for tag in tags if tag.column is None] or [
@@ -36,7 +36,7 @@ def decode_facets(facets: Mapping[str, str]) -> dict[str, Any]:
     return {name: decode(text.encode()) for name, text in facets.items()}
 
 
-def _listed(facets: Mapping[str, Any], facet: str, member: str) -> list[Any]:
+def _items_of_facet(facets: Mapping[str, Any], facet: str, member: str) -> list[Any]:
     value = facets.get(facet)
     listed = value.get(member) if isinstance(value, dict) else None
     return listed if isinstance(listed, list) else []

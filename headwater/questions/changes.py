@@ -14,16 +14,16 @@ from headwater.common.errors import WrongQuestion
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.change_history import (
+    ChangedColumnLists,
     ChangedEntities,
+    ChangedFacet,
     ChangeHistory,
-    FacetBetween,
-    ListsBetween,
-    changed_since,
-    job_names,
+    all_job_names,
+    entities_changed_since,
 )
-from headwater.index.reading.dataset_readers import unlisted_by_readers
+from headwater.index.reading.dataset_readers import columns_unlisted_by_readers
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.moments import CODE
 from headwater.index.stored.database import DATASET, JOB
@@ -64,61 +64,63 @@ class Difference(NamedTuple):
 
 def dataset_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     """Yield the changes of datasets, by their names without generations."""
-    yield from _datasets(live, history)
-    yield from _unlisted(live, history)
-    yield from _tags(history)
-    yield from _owners(live, history)
+    yield from _dataset_existence_changes(live, history)
+    yield from _columns_no_longer_listed(live, history)
+    yield from _tag_changes(history)
+    yield from _dataset_owner_changes(live, history)
 
 
-def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
+def _dataset_existence_changes(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     naming = live.naming
     new: dict[Name, int] = {}
-    for name, at_us in history.first_event_us(DATASET):
+    for name, at_us in history.first_seen_us(DATASET):
         dataset = naming.resolve(name, MAX_TIME_US).plain
         if dataset in new or not history.is_mentioned_before(naming.names_of(dataset)):
             new[dataset] = min(at_us, new.get(dataset, at_us))
     for dataset, at_us in new.items():
-        run = partial(history.run_at, naming.names_of(dataset), at_us)
+        run = partial(history.run_using_at, naming.names_of(dataset), at_us)
         yield Difference("dataset", dataset, None, None, dataset.name, at_us, run)
-    for location, renamed, at_us, key in history.dropped():
+    for location, renamed, at_us, key in history.drops_and_renames():
         if renamed or not naming.generations.exists_at(location):
             after = renamed.name if renamed else None
-            yield Difference("dataset", location.plain, None, location.name, after, at_us, partial(history.run, key))
-    for each in history.schemas():
+            yield Difference(
+                "dataset", location.plain, None, location.name, after, at_us, partial(history.run_with_job, key)
+            )
+    for each in history.changed_column_lists():
         if each.before:
-            yield from _columns(history, each)
+            yield from _column_changes(history, each)
 
 
-def _columns(history: ChangeHistory, found: ListsBetween) -> Iterator[Difference]:
-    was, now = (history.described_columns(found.names, each) for each in (found.before, found.after))
+def _column_changes(history: ChangeHistory, lists: ChangedColumnLists) -> Iterator[Difference]:
+    was, now = (history.described_columns(lists.names, each) for each in (lists.before, lists.after))
     for column in {**was, **now}:
         old, new = (each[column].type or "" if column in each else None for each in (was, now))
         if old != new:
-            by = now[column].by if column in now else None
-            order = Order(*(by or found.after[0])[:4])  # only the base list removes columns
-            run = partial(history.run_of, order)
-            yield Difference("column", found.dataset, column, old, new, order.time_us, run)
+            by = now[column].source_list if column in now else None
+            order = Order(*(by or lists.after[0])[:4])  # only the base list removes columns
+            run = partial(history.run_of_event, order)
+            yield Difference("column", lists.dataset, column, old, new, order.time_us, run)
 
 
-def _unlisted(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
-    for dataset in history.mentioned():
+def _columns_no_longer_listed(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
+    for dataset in history.datasets_with_lists():
         names, columns = live.naming.names_of(dataset), live.columns(dataset)
-        for each in unlisted_by_readers(live, dataset, history.until_us):
+        for each in columns_unlisted_by_readers(live, dataset, history.until_us):
             if each.unlisted_since.time_us > history.since_us:
                 types = history.described_columns(names, [each.last_mention])
                 shown = next(column for column in types if columns.key(column) == each.column)
                 kind, order = types[shown].type, Order(*each.unlisted_since[:4])
-                run = partial(history.run_of, order)
+                run = partial(history.run_of_event, order)
                 yield Difference("column", dataset, shown, kind, None, order.time_us, run, unlisted=True)
 
 
-def _tags(history: ChangeHistory) -> Iterator[Difference]:
-    for each in history.tags():
+def _tag_changes(history: ChangeHistory) -> Iterator[Difference]:
+    for each in history.changed_tags():
         was, now, newest = _active_tags(each.before), _active_tags(each.after), max(facet.order for facet in each.after)
         for column, key in {**was, **now}:
             old, new = was.get((column, key)), now.get((column, key))
             if old != new:
-                run = partial(history.run_of, newest)
+                run = partial(history.run_of_event, newest)
                 yield Difference("tag", each.dataset, column, old, new, newest.time_us, run)
 
 
@@ -128,19 +130,21 @@ def _active_tags(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], st
     return {(tag.column, tag.key): f"{tag.key}={tag.value}" for tag in tags if tag.value.casefold() != "false"}
 
 
-def _owners(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
-    for each in history.facets(DATASET, ("ownership",)):
+def _dataset_owner_changes(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
+    for each in history.changed_facets(DATASET, ("ownership",)):
         dataset = live.naming.resolve(each.name, each.time_us).plain
-        yield from _owner_changes(dataset, each, partial(history.run_at, live.naming.names_of(dataset), each.time_us))
+        yield from _owner_changes(
+            dataset, each, partial(history.run_using_at, live.naming.names_of(dataset), each.time_us)
+        )
 
 
 def _owner_changes(
-    name: Name, found: FacetBetween, run: _Run, of: Literal["dataset", "job"] = "dataset"
+    name: Name, facet: ChangedFacet, run: _Run, entity: Literal["dataset", "job"] = "dataset"
 ) -> Iterator[Difference]:
-    was, now = (_owner_names(text) for text in (found.before, found.after))
+    was, now = (_owner_names(text) for text in (facet.before, facet.after))
     for owner in sorted(was ^ now):
         old, new = (owner if owner in each else None for each in (was, now))
-        yield Difference("owner", name, None, old, new, found.time_us, run, of)
+        yield Difference("owner", name, None, old, new, facet.time_us, run, entity)
 
 
 def _owner_names(text: str | None) -> set[str]:
@@ -150,23 +154,23 @@ def _owner_names(text: str | None) -> set[str]:
     return {f"{name} ({kind})" if kind else name for name, kind in named if name}
 
 
-def new_jobs(live: LiveGraph, history: ChangeHistory) -> Iterator[tuple[Name, Difference]]:
+def new_job_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[tuple[Name, Difference]]:
     """Yield the keys of new jobs, and their changes under their current names."""
-    for key, at_us in history.first_event_us(JOB):
+    for key, at_us in history.first_seen_us(JOB):
         job = live.job(key)
-        yield key, Difference("job", job, None, None, job.name, at_us, partial(history.run_of_job, key, at_us), "job")
+        yield key, Difference("job", job, None, None, job.name, at_us, partial(history.job_run_at, key, at_us), "job")
 
 
-def deleted_jobs(history: ChangeHistory) -> Iterator[Difference]:
+def deleted_job_differences(history: ChangeHistory) -> Iterator[Difference]:
     """Yield the jobs that were deleted manually and have not run since."""
     for job, at_us in history.deleted_jobs():
         yield Difference("job", job, None, job.name, None, at_us, lambda: None, "job")
 
 
-def job_differences(history: ChangeHistory) -> Iterator[Difference]:
+def job_facet_differences(history: ChangeHistory) -> Iterator[Difference]:
     """Yield changes of owners, SQL and code of all jobs, including new ones."""
-    for each in history.facets(JOB, ("ownership", *_TEXTS)):
-        run = partial(history.run_of_job, each.name, each.time_us)
+    for each in history.changed_facets(JOB, ("ownership", *_TEXTS)):
+        run = partial(history.job_run_at, each.name, each.time_us)
         if each.facet == "ownership":
             yield from _owner_changes(each.name, each, run, "job")
             continue
@@ -176,15 +180,18 @@ def job_differences(history: ChangeHistory) -> Iterator[Difference]:
             yield Difference(thing, each.name, None, old, text, each.time_us, run, "job")
 
 
-def _query(facet: Any) -> str | None:
+def _sql_text(facet: Any) -> str | None:
     return text_at(facet, "query")
 
 
-def _code(facet: Any) -> str | None:
+def _code_location(facet: Any) -> str | None:
     return text_at(facet, "version") or text_at(facet, "tag")
 
 
-_TEXTS: dict[str, tuple[ChangedThing, Callable[[Any], str | None]]] = {"sql": ("sql", _query), CODE: ("code", _code)}
+_TEXTS: dict[str, tuple[ChangedThing, Callable[[Any], str | None]]] = {
+    "sql": ("sql", _sql_text),
+    CODE: ("code", _code_location),
+}
 """Facets of jobs → the kind of change, and the function that reads the compared text."""
 
 
@@ -194,68 +201,70 @@ _MAX_PERIODS, _MAX_ROWS = 4, 100_000
 
 def cached_changes(live: LiveGraph, between: tuple[int, int]) -> Sequence[Difference]:
     """Return all changes after one moment and up to another (us, UTC), unsorted."""
-    cache: dict[tuple[int, int], _Period] = live.across_generations("changes", dict)
-    period = cache.pop(between, None) or _Period(between)
-    found = period.update(live)
+    cache: dict[tuple[int, int], _CachedPeriod] = live.cached_across_generations("changes", dict)
+    period = cache.pop(between, None) or _CachedPeriod(between)
+    found = period.update_changes(live)
     cache[between] = period
     while len(cache) > _MAX_PERIODS or (cache and sum(each.rows for each in cache.values()) > _MAX_ROWS):
         del cache[next(iter(cache))]  # least recently used
     return found
 
 
-class _Period:
+class _CachedPeriod:
     """The cached changes of one period."""
 
     def __init__(self, between: tuple[int, int]) -> None:
         self.rows = 0
         self._between = between
         self._generation = 0
-        self._clear()
+        self._clear_cache()
 
-    def _clear(self) -> None:
+    def _clear_cache(self) -> None:
         self._datasets: dict[Name, list[Difference]] = {}
         self._new_jobs: dict[Name, Difference] = {}
         self._jobs: dict[Name, list[Difference]] = {}
 
-    def update(self, live: LiveGraph) -> list[Difference]:
+    def update_changes(self, live: LiveGraph) -> list[Difference]:
         """Process new events and return all changes. live: locked to one generation."""
-        touched = changed_since(live, self._generation)
+        touched = entities_changed_since(live, self._generation)
         if touched is None or live.api_generation > self._generation:
-            self._clear()
-            self._compute(live, None)
-        elif touched.datasets or touched.jobs:
-            self._compute(live, touched)
+            self._clear_cache()
+            self._compute_changes(live, None)
+        elif touched.dataset_numbers or touched.job_key_numbers:
+            self._compute_changes(live, touched)
         self._generation = live.generation
         new = {each.name for each in self._new_jobs.values()}
         job_changes = (
             each for each in chain.from_iterable(self._jobs.values()) if each.thing == "owner" or each.name not in new
         )
-        deleted = deleted_jobs(ChangeHistory(live, *self._between))
+        deleted = deleted_job_differences(ChangeHistory(live, *self._between))
         found = [*chain.from_iterable(self._datasets.values()), *self._new_jobs.values(), *deleted, *job_changes]
         self.rows = len(found)
         return found
 
-    def _compute(self, live: LiveGraph, touched: ChangedEntities | None) -> None:
+    def _compute_changes(self, live: LiveGraph, only: ChangedEntities | None) -> None:
         """Compute the changes of touched datasets and jobs, None for all."""
         datasets = jobs = None
-        if touched is not None:
-            datasets, jobs = _datasets_of(live, touched.datasets), job_names(live, touched.jobs)
+        if only is not None:
+            datasets, jobs = _datasets_named_by(live, only.dataset_numbers), all_job_names(live, only.job_key_numbers)
             for name in datasets:
                 self._datasets.pop(name, None)
             for name in jobs:
                 self._new_jobs.pop(name, None)
                 self._jobs.pop(name, None)
-            touched = ChangedEntities(_numbers(live, live.naming.names_of_any(datasets)), _numbers(live, jobs))
-        history = ChangeHistory(live, *self._between, of=touched)
+            only = ChangedEntities(
+                _numbers_of_names(live, live.naming.names_of_any(datasets)), _numbers_of_names(live, jobs)
+            )
+        history = ChangeHistory(live, *self._between, only=only)
         for each in dataset_differences(live, history):
             if datasets is None or each.name in datasets:
                 self._datasets.setdefault(each.name, []).append(each)
-        self._new_jobs.update(new_jobs(live, history))
-        for each in job_differences(history):
+        self._new_jobs.update(new_job_differences(live, history))
+        for each in job_facet_differences(history):
             self._jobs.setdefault(each.name, []).append(each)
 
 
-def _datasets_of(live: LiveGraph, numbers: Iterable[int]) -> set[Name]:
+def _datasets_named_by(live: LiveGraph, numbers: Iterable[int]) -> set[Name]:
     """Return all datasets, without generations, that the given names may mean at any time."""
     naming, found = live.naming, set[Name]()
     for name in map(live.names.name, numbers):
@@ -264,8 +273,8 @@ def _datasets_of(live: LiveGraph, numbers: Iterable[int]) -> set[Name]:
     return found
 
 
-def _numbers(live: LiveGraph, names: Iterable[Name]) -> set[int]:
-    return {number for number in map(live.names.known, names) if number}
+def _numbers_of_names(live: LiveGraph, names: Iterable[Name]) -> set[int]:
+    return {number for number in map(live.names.find_number, names) if number}
 
 
 _LONGEST = 2_000
@@ -278,9 +287,9 @@ class ChangeFilter(NamedTuple):
     thing: ChangedThing | None = None
     change: ChangeWord | None = None
 
-    def matches(self, found: Difference) -> bool:
+    def matches(self, difference: Difference) -> bool:
         """Return whether a change matches the filter."""
-        return self.thing in (None, found.thing) and self.change in (None, found.kind)
+        return self.thing in (None, difference.thing) and self.change in (None, difference.kind)
 
 
 def changes_between(
@@ -292,16 +301,16 @@ def changes_between(
     """
     between = (since_us, MAX_TIME_US if until_us is None else until_us)
     if between[0] >= between[1]:
-        raise WrongQuestion(f"from ({iso(since_us)}) is not before to ({iso(until_us)}). Swap the two times.")
+        raise WrongQuestion(f"from ({iso_time(since_us)}) is not before to ({iso_time(until_us)}). Swap the two times.")
     key = ("changes", between)
-    found = live.listed(key, lambda: cached_changes(live, between))
-    counts = live.listed((*key, "counts"), lambda: sorted(Counter(each.thing for each in found).items()))
-    sorted_rows = live.listed(
-        (*key, only, page.sort, page.folded), lambda: _ORDER.sorted_rows(filter(only.matches, found), page)
+    found = live.cached_list(key, lambda: cached_changes(live, between))
+    counts = live.cached_list((*key, "counts"), lambda: sorted(Counter(each.thing for each in found).items()))
+    sorted_rows = live.cached_list(
+        (*key, only, page.sort, page.folded_text), lambda: _ORDER.sorted_rows(filter(only.matches, found), page)
     )
     cut = _ORDER.page_from_sorted(sorted_rows, page)
-    items = [_item(live, each) for each in cut.rows]
-    return Changes(iso(since_us) or "", iso(until_us), dict(counts), items, **cut.info)
+    items = [_to_change_item(live, each) for each in cut.rows]
+    return Changes(iso_time(since_us) or "", iso_time(until_us), dict(counts), items, **cut.info)
 
 
 _ORDER = RowOrder[Difference](
@@ -317,11 +326,12 @@ _ORDER = RowOrder[Difference](
 )  # fmt: skip
 
 
-def _item(live: LiveGraph, found: Difference) -> ChangeItem:
-    run = found.run()
-    before, after = (None if text is None else text[:_LONGEST] for text in (found.before, found.after))
+def _to_change_item(live: LiveGraph, difference: Difference) -> ChangeItem:
+    run = difference.run()
+    before, after = (None if text is None else text[:_LONGEST] for text in (difference.before, difference.after))
     return ChangeItem(
-        found.kind, found.thing, found.of, *found.name.parts, found.column,
+        difference.kind, difference.thing, difference.of, *difference.name.parts, difference.column,
         before, after,
-        iso(found.time_us) or "", run_id_of(run[0]) if run else None, Job(*live.job(run[1]).parts) if run else None,
+        iso_time(difference.time_us) or "", run_id_of(run[0]) if run else None,
+        Job(*live.job(run[1]).parts) if run else None,
     )  # fmt: skip

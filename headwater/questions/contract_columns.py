@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.change_history import ChangeHistory, DescribedColumn
 from headwater.index.reading.contract_history import ContractHistory
 from headwater.index.reading.live_graph import LiveGraph
@@ -45,9 +45,9 @@ class StepChange(NamedTuple):
     run_key: str
     job: Name
 
-    def to_answer(self, shown: Callable[[Name], Name]) -> RunReference:
-        """Convert it for an answer. shown: returns the display name of a job."""
-        return RunReference(run_id_of(self.run_key), iso(self.time_us), Job(*shown(self.job).parts))
+    def to_answer(self, display_name_of: Callable[[Name], Name]) -> RunReference:
+        """Convert it for an answer. display_name_of: returns the display name of a job."""
+        return RunReference(run_id_of(self.run_key), iso_time(self.time_us), Job(*display_name_of(self.job).parts))
 
 
 class WriterHistory(NamedTuple):
@@ -65,29 +65,29 @@ class StepHistory:
 
     def __init__(self, runs: RunHistory, dataset: Name, until_us: int, remask: Remask):
         """Read the newest runs of each job that writes the dataset."""
-        self._key_of = cache(runs.key_of)
+        self._key_of = cache(runs.run_key_of)
         self.writers: dict[Name, WriterHistory] = {}
         self._began: dict[tuple[ColumnLink, Transformation], StepChange] = {}
         self._ends: dict[ColumnLink, StepChange] = {}
         self._active: set[ColumnLink] = set()
-        for layer, job, every in runs.candidates(dataset):
+        for layer, job, every in runs.dataset_candidates(dataset):
             known = [each for each in every if each.time_us <= until_us]
             if known:
-                self._add(runs, JobOutput(layer, job, dataset), known, remask)
-                self._date_writer(job, known)
+                self._add_output(runs, JobOutput(layer, job, dataset), known, remask)
+                self._add_writer(job, known)
 
-    def since(self, line: ColumnLink, transformation: Transformation) -> StepChange | None:
+    def since_change(self, line: ColumnLink, transformation: Transformation) -> StepChange | None:
         """Return since when a step has existed without interruption."""
         return self._began.get((line, transformation)) or self._began.get(((*line[:2], None), transformation))
 
-    def ended(self) -> list[tuple[ColumnLink, StepChange]]:
+    def ended_steps(self) -> list[tuple[ColumnLink, StepChange]]:
         """Return the steps that no longer count, newest first, with the runs that ended them."""
         ended = [(line, change) for line, change in self._ends.items() if line not in self._active]
         return sorted(ended, key=lambda each: (-each[1].time_us, str(each)))[:MAX_ENDED]
 
-    def _add(self, runs: RunHistory, output: JobOutput, known: Sequence[_Written], remask: Remask) -> None:
+    def _add_output(self, runs: RunHistory, output: JobOutput, writes: Sequence[_Written], remask: Remask) -> None:
         history: ValidityHistory[int] = ValidityHistory(output.layer)
-        history.add(known)
+        history.add(writes)
         lineages: dict[int, OutputLineage] = {}
         periods: dict[tuple[ColumnLink, Transformation], list[ValidityInterval[int]]] = {}
         for each in [*history.ended, *history.standing]:
@@ -96,45 +96,45 @@ class StepHistory:
             for edge in lineages[each.edge].edges:
                 line = (edge.source.plain, edge.column, edge.target)
                 periods.setdefault((line, edge.transformation), []).append(each)
-        by_time = _by_time(known)
+        by_time = _writes_by_time(writes)
         for (line, transformation), own in periods.items():
             since_us, until_us = _newest_period(own)
             if until_us is None:
-                change = self._change(by_time[since_us], output.job)
+                change = self._to_step_change(by_time[since_us], output.job)
                 self._active.add(line)
                 self._began[line, transformation] = min(self._began.get((line, transformation), change), change)
             else:
-                change = self._change(by_time[until_us], output.job)
+                change = self._to_step_change(by_time[until_us], output.job)
                 self._ends[line] = max(self._ends.get(line, change), change)
 
-    def _date_writer(self, job: Name, known: Sequence[_Written]) -> None:
+    def _add_writer(self, job: Name, writes: Sequence[_Written]) -> None:
         speaking = sorted(
-            (each for each in known if each.weight in (REPORTED_LINEAGE, INPUTS_ONLY)), key=candidate_order_key
+            (each for each in writes if each.weight in (REPORTED_LINEAGE, INPUTS_ONLY)), key=candidate_order_key
         )
         opaque = None
         for each in reversed(speaking):
             if each.has_column_lineage:
                 break
-            opaque = self._change(each, job)
-        oldest = min(known, key=candidate_order_key)
-        first = self._change(oldest, job) if len(known) <= SCAN_LIMIT else None
+            opaque = self._to_step_change(each, job)
+        oldest = min(writes, key=candidate_order_key)
+        first = self._to_step_change(oldest, job) if len(writes) <= SCAN_LIMIT else None
         before = self.writers.get(job)
         self.writers[job] = WriterHistory(
             min(first, before.first) if before and before.first and first else first, opaque
         )
 
-    def _change(self, by: _Written, job: Name) -> StepChange:
-        return StepChange(by.time_us, self._key_of(int(by.run_key)), job)  # the index stores runs by number
+    def _to_step_change(self, write: _Written, job: Name) -> StepChange:
+        return StepChange(write.time_us, self._key_of(int(write.run_key)), job)  # the index stores runs by number
 
 
-def _by_time(known: Iterable[_Written]) -> dict[int, _Written]:
+def _writes_by_time(writes: Iterable[_Written]) -> dict[int, _Written]:
     """Return the writes by time. Of several writes at one time, the newest by rule 1.3 counts."""
-    return {each.time_us: each for each in sorted(known, key=candidate_order_key)}
+    return {each.time_us: each for each in sorted(writes, key=candidate_order_key)}
 
 
-def _newest_period(own: Sequence[ValidityInterval[int]]) -> tuple[int, int | None]:
+def _newest_period(intervals: Sequence[ValidityInterval[int]]) -> tuple[int, int | None]:
     """Return start and end of the newest period that the intervals cover without a gap."""
-    ordered = sorted(own, key=lambda each: each.since_us)
+    ordered = sorted(intervals, key=lambda each: each.since_us)
     since, until = ordered[0].since_us, ordered[0].until_us
     for each in ordered[1:]:
         if until is not None and each.since_us > until:
@@ -158,8 +158,8 @@ def run_lookup(live: LiveGraph) -> RunLookup:
 
     @cache
     def run_of(order: Order) -> RunReference:
-        found = history.run_of(order)
-        at = iso(order.time_us)
+        found = history.run_of_event(order)
+        at = iso_time(order.time_us)
         return (
             RunReference(run_id_of(found[0]), at, Job(*live.job(found[1]).parts))
             if found
@@ -174,25 +174,27 @@ class ColumnHistory:
 
     def __init__(self, live: LiveGraph, history: ContractHistory, run_of: RunLookup):
         """Read the newest schemas of one dataset."""
-        texts, self._run_of, every = ChangeHistory(live, 0, 0), run_of, history.lists()[:_MAX_SCHEMAS]
-        self._seen = [(_order(each.since), texts.described_columns(history.names, each.lists)) for each in every]
+        texts, self._run_of, every = ChangeHistory(live, 0, 0), run_of, history.column_lists()[:_MAX_SCHEMAS]
+        self._seen = [
+            (_event_order(each.since_mention), texts.described_columns(history.names, each.lists)) for each in every
+        ]
         written = [
             seen for each in every[:1] for seen in each.lists if seen.authority > READER_LIST or not each.has_base
         ]
         self._written = texts.described_columns(history.names, written) if written else {}
 
     @property
-    def types(self) -> Mapping[str, DescribedColumn]:
+    def current_columns(self) -> Mapping[str, DescribedColumn]:
         """The current columns, by their dotted names."""
         return self._seen[0][1] if self._seen else {}
 
     def is_named_only_by_readers(self, column: str) -> bool:
         """Return whether the dataset has a base list, and only lists that readers report contain this column."""
-        return column in self.types and column not in self._written
+        return column in self.current_columns and column not in self._written
 
-    def changed(self, column: str) -> RunReference:
+    def type_changed_by(self, column: str) -> RunReference:
         """Return the run that gave a column its current type."""
-        described, newest = self.types.get(column), None
+        described, newest = self.current_columns.get(column), None
         kind = described.type if described else None
         for order, types in self._seen:
             if column not in types or types[column].type != kind:
@@ -200,17 +202,17 @@ class ColumnHistory:
             newest = order
         return self._run_of(newest) if newest else NO_RUN
 
-    def ended(self) -> list[EndedColumn]:
+    def removed_columns(self) -> list[EndedColumn]:
         """Return the removed columns, in the order of the schemas that contained them last."""
         found: dict[str, Order] = {}
         for (after, _), (_, types) in zip(self._seen, self._seen[1:], strict=False):
             for column in types:
-                if column not in self.types and column not in found:
+                if column not in self.current_columns and column not in found:
                     found[column] = after
         return [EndedColumn(column, self._run_of(order)) for column, order in found.items()]
 
 
-def _order(seen: SchemaMention) -> Order:
+def _event_order(seen: SchemaMention) -> Order:
     return Order(*seen[:4])
 
 
@@ -223,31 +225,31 @@ class TagHistory:
         self._since: dict[TagKey, Order] = {}
         self._ended: dict[TagKey, Order] = {}
         for facets_of_producer in facets:
-            self._add(facets_of_producer)
+            self._add_producer(facets_of_producer)
 
-    def since(self, column: str | None, key: str) -> RunReference:
+    def added_by(self, column: str | None, key: str) -> RunReference:
         """Return the run that added a tag, or no run for a tag of the tags file."""
         order = self._since.get((column, key))
         return self._run_of(order) if order else NO_RUN
 
-    def every(self) -> list[tuple[TagKey, RunReference]]:
+    def active_tags(self) -> list[tuple[TagKey, RunReference]]:
         """Return all active tags with the runs that added them."""
         return [(key, self._run_of(order)) for key, order in self._since.items()]
 
-    def ended(self) -> list[EndedTag]:
+    def removed_tags(self) -> list[EndedTag]:
         """Return the tags that no producer sets any more."""
         gone = {key: order for key, order in self._ended.items() if key not in self._since}
         return [EndedTag(*key, self._run_of(order)) for key, order in sorted(gone.items(), key=str)]
 
-    def _add(self, facets_of_producer: list[TagsFacet]) -> None:
-        active = _active_tags(facets_of_producer[0]) if facets_of_producer else set()
+    def _add_producer(self, facets_of_producer: list[TagsFacet]) -> None:
+        active = _active_tags_of_facet(facets_of_producer[0]) if facets_of_producer else set()
         current, after = (
             dict.fromkeys(active, facets_of_producer[0].order) if facets_of_producer else {},
             facets_of_producer[0].order if facets_of_producer else None,
         )
         still = set(active)
         for each in facets_of_producer[1:]:
-            held = _active_tags(each)
+            held = _active_tags_of_facet(each)
             still &= held
             current |= dict.fromkeys(still, each.order)
             for key in held - active:
@@ -257,5 +259,5 @@ class TagHistory:
             self._since[key] = min(self._since.get(key, order), order)
 
 
-def _active_tags(facet: TagsFacet) -> set[TagKey]:
+def _active_tags_of_facet(facet: TagsFacet) -> set[TagKey]:
     return {(tag.column, tag.key) for tag in facet.tags if tag.value.casefold() != "false"}

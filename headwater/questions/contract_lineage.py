@@ -25,7 +25,7 @@ from headwater.questions.answer_types.contracts import (
     RunReference,
 )
 from headwater.questions.contract_columns import NO_RUN, ColumnLink, StepChange, StepHistory, TagHistory, run_lookup
-from headwater.questions.conversions import ColumnConverter, shown_transformation
+from headwater.questions.conversions import ColumnConverter, transformation_for_answer
 from headwater.questions.neighbourhood import TableLinks
 from headwater.questions.parameters import MAX_DEPTH
 from headwater.questions.subjects import nodes_of
@@ -56,19 +56,21 @@ class ContractLineage:
         self._steps_into = cache(self._read_steps)
         self._surface = cache(self._find_surface)
         run_of = run_lookup(live)
-        self._tag_ages = cache(lambda dataset: TagHistory(ContractHistory(live, dataset, until_us).tags(), run_of))
+        self._tag_ages = cache(
+            lambda dataset: TagHistory(ContractHistory(live, dataset, until_us).tags_facets(), run_of)
+        )
         self._links = TableLinks(view.snapshot, view.counted, is_never_hidden)
 
-    def sources(self, dataset: Name, key: str) -> tuple[list[ContractSource], bool]:
+    def source_columns(self, dataset: Name, key: str) -> tuple[list[ContractSource], bool]:
         """Return the upstream columns of a column, nearest first, and whether there are more."""
         starts = nodes_of(self._snapshot, self._counted, dataset, key)
         found = walk(
             self._graph, starts, self._counted, forward=False, mode="value", depth=MAX_DEPTH, limit=SOURCES
         )  # fmt: skip
         ways: dict[int, StepChange | None] = {}
-        return [self._source(hit, found.ways, ways) for hit in found.hits], found.truncated
+        return [self._to_contract_source(hit, found.ways, ways) for hit in found.hits], found.truncated
 
-    def influences(self, dataset: Name) -> list[ContractSource]:
+    def influencing_columns(self, dataset: Name) -> list[ContractSource]:
         """Return the columns that filter, join, group or sort all rows of a dataset."""
         number = self._counted.lifetimes.newest_with_lineage(dataset)
         steps = self._steps_into(number) if number is not None else {}
@@ -77,8 +79,8 @@ class ContractLineage:
             source, column, target = line
             if target is None:
                 into = Column(*dataset.parts, None)
-                changes = [change for each in how if (change := self._ages(dataset).since(line, each))]
-                transformations = [shown_transformation(each) for each in sorted(how, key=str)]
+                changes = [change for each in how if (change := self._ages(dataset).since_change(line, each))]
+                transformations = [transformation_for_answer(each) for each in sorted(how, key=str)]
                 place = Column(*source.parts, self._snapshot.columns(source).displayed_spelling(column))
                 found.append(
                     ContractSource(
@@ -89,10 +91,10 @@ class ContractLineage:
                 )  # fmt: skip
         return found
 
-    def ended(self, dataset: Name) -> list[EndedStep]:
+    def ended_steps(self, dataset: Name) -> list[EndedStep]:
         """Return the steps into a dataset and its upstream datasets that no longer count, newest first."""
-        every = [dataset, *(self._graph.names[number].plain for number in self._ancestors(dataset))]
-        ended = [(change, line, into) for into in every for line, change in self._ages(into).ended()]
+        every = [dataset, *(self._graph.names[number].plain for number in self._upstream_datasets(dataset))]
+        ended = [(change, line, into) for into in every for line, change in self._ages(into).ended_steps()]
         return [
             EndedStep(
                 Column(*line[0].parts, self._snapshot.columns(line[0]).displayed_spelling(line[1])),
@@ -104,7 +106,7 @@ class ContractLineage:
             for change, line, into in sorted(ended, key=lambda each: (-each[0].time_us, str(each)))
         ]
 
-    def writers(self, dataset: Name) -> list[ContractWriter]:
+    def current_writers(self, dataset: Name) -> list[ContractWriter]:
         """Return the jobs that currently write a dataset."""
         number, found = self._counted.lifetimes.newest_with_lineage(dataset), dict[Name, bool]()
         for each in sorted(self._graph.fed_by.get(number, ())) if number is not None else ():
@@ -118,25 +120,27 @@ class ContractLineage:
         for job, hides in sorted(found.items()):
             age = ages.get(job)
             opaque = (self._run_reference(age.opaque if age else None)) if hides else None
-            writers.append(ContractWriter(self._job(job), self._run_reference(age.first if age else None), opaque))
+            writers.append(
+                ContractWriter(self._to_answer_job(job), self._run_reference(age.first if age else None), opaque)
+            )
         return writers
 
-    def tags_around(self, dataset: Name) -> list[str]:
+    def tags_of_sources(self, dataset: Name) -> list[str]:
         """Return the tags of a dataset and its upstream datasets, whose values its columns may contain.
 
         If a job is the source of one of them, any tag is possible, so this returns all tags.
         """
-        ancestors = self._ancestors(dataset)
+        ancestors = self._upstream_datasets(dataset)
         near = {dataset, *(self._graph.names[number].plain for number in ancestors)}
         if any(map(self._is_fed_by_a_job, (self._counted.lifetimes.newest_with_lineage(dataset), *ancestors))):
-            near.update(self._tags)
-        return sorted({key for name in near for key in self._tags.get(name, ())})
+            near.update(self._tags_by_dataset)
+        return sorted({key for name in near for key in self._tags_by_dataset.get(name, ())})
 
     def _is_fed_by_a_job(self, dataset: int | None) -> bool:
         fed_by = self._graph.fed_by.get(dataset, set()) if dataset is not None else set()
         return not self._graph.with_source_jobs.isdisjoint(fed_by)
 
-    def exposures(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
+    def exposures_by_column(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
         """Return, by column key, the tags whose values a column may contain.
 
         Columns that have the tag themselves are omitted: their facts already contain the tag, and a contract promises
@@ -147,12 +151,12 @@ class ContractLineage:
             surface = self._surface(tag)
             for each in surface.columns if surface else ():
                 if each.dataset in starts and each.key is not None and not each.tagged and surface is not None:
-                    since = self._since_exposed(each, surface, tag)
+                    since = self._run_that_exposed(each, surface, tag)
                     found[each.key].append(ContractExposure(tag, each.exposure, since))
         return found
 
     @cached_property
-    def _tags(self) -> Mapping[Name, set[str]]:
+    def _tags_by_dataset(self) -> Mapping[Name, set[str]]:
         found = defaultdict[Name, set[str]](set)
         for dataset, _, (key, value) in all_tags(self._snapshot, self._rules):
             if value.casefold() != "false":
@@ -165,7 +169,7 @@ class ContractLineage:
         except NotKnown:
             return None
 
-    def _since_exposed(self, each: SurfaceColumn, surface: FoundSurface, tag: str) -> RunReference:
+    def _run_that_exposed(self, each: SurfaceColumn, surface: FoundSurface, tag: str) -> RunReference:
         """Return the run that brought tagged values to a column: its newest step, or the run that added the tag."""
         if each.hit is None:
             number = each.opaque
@@ -174,38 +178,40 @@ class ContractLineage:
             output = self._graph.sets[number][0]
             age = self._ages(self._graph.names[each.dataset].plain).writers.get(output.job)
             return self._run_reference(age.opaque if age else None)
-        change, source = self._age_forward(each.hit, surface.ways)
-        return max(self._run_reference(change), self._tagged_since(source, tag), key=lambda by: by.time or "")
+        change, source = self._newest_change_from_tagged(each.hit, surface.ways)
+        return max(self._run_reference(change), self._run_that_tagged(source, tag), key=lambda by: by.time or "")
 
-    def _tagged_since(self, node: int, tag: str) -> RunReference:
+    def _run_that_tagged(self, node: int, tag: str) -> RunReference:
         number, key = self._graph.columns[node]
         dataset = self._graph.names[number].plain
         columns = self._snapshot.shown_columns(dataset)
         found = [
             by
-            for (column, put), by in self._tag_ages(dataset).every()
+            for (column, put), by in self._tag_ages(dataset).active_tags()
             if put.casefold() == tag and (column is None or columns.key(column) == key)
         ]
         return min(found, key=lambda by: by.time or "", default=NO_RUN)
 
-    def _age_forward(self, hit: Hit, ways: Mapping[int, Hit]) -> tuple[StepChange | None, int]:
+    def _newest_change_from_tagged(self, hit: Hit, hits_by_node: Mapping[int, Hit]) -> tuple[StepChange | None, int]:
         """Return the newest change of a path from a tagged column, and that column."""
         newest, at, seen = None, hit, {hit.node}
         while True:
-            newest = _newer(newest, self._age(at.parent, at.node, at))
-            before = ways.get(at.parent)
+            newest = _newer_change(newest, self._newest_change_of_step(at.parent, at.node, at))
+            before = hits_by_node.get(at.parent)
             if before is None or before.node in seen:
                 return newest, at.parent
             seen.add(before.node)
             at = before
 
-    def _source(self, hit: Hit, ways: Mapping[int, Hit], ages: dict[int, StepChange | None]) -> ContractSource:
-        namespace, name, column = self._shown.place(hit.node)
-        into = Column(*self._shown.place(hit.parent))
-        via = self._shown.via(hit)
-        how = self._steps(hit.node, hit.parent) or {self._graph.transformations[hit.transformation]: via.job}
-        transformations = [shown_transformation(each) for each in sorted(how, key=str) if each.is_direct]
-        since = self._run_reference(self._age_back(hit, ways, ages))
+    def _to_contract_source(
+        self, hit: Hit, hits_by_node: Mapping[int, Hit], ages: dict[int, StepChange | None]
+    ) -> ContractSource:
+        namespace, name, column = self._shown.names_of_node(hit.node)
+        into = Column(*self._shown.names_of_node(hit.parent))
+        via = self._shown.to_via(hit)
+        how = self._steps_between(hit.node, hit.parent) or {self._graph.transformations[hit.transformation]: via.job}
+        transformations = [transformation_for_answer(each) for each in sorted(how, key=str) if each.is_direct]
+        since = self._run_reference(self._newest_change_to_target(hit, hits_by_node, ages))
         return ContractSource(
             namespace,
             name,
@@ -218,32 +224,37 @@ class ContractLineage:
             since,
         )
 
-    def _age_back(self, hit: Hit, ways: Mapping[int, Hit], ages: dict[int, StepChange | None]) -> StepChange | None:
+    def _newest_change_to_target(
+        self, hit: Hit, hits_by_node: Mapping[int, Hit], ages: dict[int, StepChange | None]
+    ) -> StepChange | None:
         """Return the newest change of the path from a source. The changes of nearer sources are already known."""
         chain, at = [], hit
         while at.node not in ages:
             chain.append(at)
-            before = ways.get(at.parent)
+            before = hits_by_node.get(at.parent)
             if before is None:
                 break
             at = before
         for each in reversed(chain):
-            ages[each.node] = _newer(ages.get(each.parent), self._age(each.node, each.parent, each))
+            ages[each.node] = _newer_change(
+                ages.get(each.parent), self._newest_change_of_step(each.node, each.parent, each)
+            )
         return ages[hit.node]
 
-    def _age(self, source: int, target: int, hit: Hit) -> StepChange | None:
+    def _newest_change_of_step(self, source: int, target: int, hit: Hit) -> StepChange | None:
         """Return the newest change of a step, over all of its transformations."""
         number, key = self._graph.columns[target]
         into = self._graph.names[number].plain
         from_number, column = self._graph.columns[source]
         line = (self._graph.names[from_number].plain, column or "", key)
-        how = [each for each in self._steps(source, target) if each.is_direct]
+        how = [each for each in self._steps_between(source, target) if each.is_direct]
         changes = [
-            self._ages(into).since(line, each) for each in how or [self._graph.transformations[hit.transformation]]
+            self._ages(into).since_change(line, each)
+            for each in how or [self._graph.transformations[hit.transformation]]
         ]
         return max((change for change in changes if change), default=None)
 
-    def _steps(self, source: int, target: int) -> Mapping[Transformation, Job]:
+    def _steps_between(self, source: int, target: int) -> Mapping[Transformation, Job]:
         (far, column), (number, key) = self._graph.columns[source], self._graph.columns[target]
         return self._steps_into(number).get((self._graph.names[far].plain, column or "", key), {})
 
@@ -254,10 +265,12 @@ class ContractLineage:
             if self._counted.live[each]:
                 output, lineage = self._graph.sets[each]
                 for edge in lineage.edges:
-                    found[edge.source.plain, edge.column, edge.target][edge.transformation] = self._job(output.job)
+                    found[edge.source.plain, edge.column, edge.target][edge.transformation] = self._to_answer_job(
+                        output.job
+                    )
         return found
 
-    def _ancestors(self, dataset: Name) -> list[int]:
+    def _upstream_datasets(self, dataset: Name) -> list[int]:
         start = self._counted.lifetimes.newest_with_lineage(dataset)
         found, todo = dict[int, None](), [start] if start is not None else []
         for number in todo:  # grows during the loop
@@ -267,12 +280,12 @@ class ContractLineage:
                     todo.append(each)
         return [*found]
 
-    def _job(self, key: Name) -> Job:
+    def _to_answer_job(self, key: Name) -> Job:
         return Job(*self._snapshot.job(key).parts)
 
     def _run_reference(self, change: StepChange | None) -> RunReference:
         return change.to_answer(self._snapshot.job) if change else NO_RUN
 
 
-def _newer(one: StepChange | None, other: StepChange | None) -> StepChange | None:
+def _newer_change(one: StepChange | None, other: StepChange | None) -> StepChange | None:
     return max((each for each in (one, other) if each), default=None)

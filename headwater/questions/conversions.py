@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.output_lineage import edge_origin
 from headwater.lineage.edges.schema_columns import Columns
@@ -17,12 +17,12 @@ from headwater.questions.answer_types.common import Column, FormerLocation, Job,
 from headwater.questions.answer_types.lineage import ReachedColumn
 
 
-def shown_column(snapshot: Snapshot, dataset: Name, key: str | None) -> Column:
+def column_for_answer(snapshot: Snapshot, dataset: Name, key: str | None) -> Column:
     """Return a column with the spelling of the newest schema."""
     return Column(*dataset.parts, None if key is None else snapshot.columns(dataset).displayed_spelling(key))
 
 
-def shown_transformation(transformation: Transformation) -> StepTransformation:
+def transformation_for_answer(transformation: Transformation) -> StepTransformation:
     """Return a transformation for an answer."""
     return StepTransformation(
         "DIRECT" if transformation.is_direct else "INDIRECT",
@@ -35,7 +35,7 @@ def shown_transformation(transformation: Transformation) -> StepTransformation:
 def former_location(naming: NameResolver, dataset: Name) -> FormerLocation | UnsetType:
     """Return the name that left a location last and the time, UNSET while a name means the location."""
     found = naming.moved.former(dataset.plain)
-    return FormerLocation(*found.name.parts, iso(found.since_us) or "") if found else UNSET
+    return FormerLocation(*found.name.parts, iso_time(found.since_us) or "") if found else UNSET
 
 
 class _ShownDataset(NamedTuple):
@@ -57,7 +57,7 @@ class ColumnConverter:
         self._transformations: dict[int, StepTransformation] = {}
         self._vias: dict[tuple[int, int, int], Via] = {}
 
-    def hits(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
+    def to_reached_columns(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
         """Return reached columns with distance, last step, and whether the dataset still has them.
 
         read_before_recreation: only readers of another generation of a dataset lead there (rule 10). last_seen: only
@@ -67,7 +67,7 @@ class ColumnConverter:
         for hit in hits:
             node, distance, masked, parent, transformation, edge_set, recreated, earlier, presumed = hit
             number, key = columns[node]
-            namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+            namespace, name, schema = self._datasets.get(number) or self._dataset_for_answer(number)
             known = schema.by_key
             shown.append(
                 ReachedColumn(
@@ -77,22 +77,24 @@ class ColumnConverter:
                     distance,
                     masked,
                     recreated,
-                    vias.get((parent, transformation, edge_set)) or self.via(hit),
+                    vias.get((parent, transformation, edge_set)) or self.to_via(hit),
                     not known or key in known,
                     earlier,
-                    iso(self._snapshot.seen(edge_set).last_us) if earlier else None,
+                    iso_time(self._snapshot.seen(edge_set).last_us) if earlier else None,
                     presumed or UNSET,
                 )
             )
         return shown
 
-    def via(self, hit: Hit) -> Via:
+    def to_via(self, hit: Hit) -> Via:
         """Return the step to a hit: source column, job and transformation."""
-        job = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
-        transformation = self._transformations.get(hit.transformation) or self._transformation(hit.transformation)
+        job = self._jobs.get(hit.edge_set) or self._job_of_edge_set(hit.edge_set)
+        transformation = self._transformations.get(hit.transformation) or self._transformation_by_number(
+            hit.transformation
+        )
         output, lineage = self._graph.sets[hit.edge_set]
         presumed = True if hit.edge_set in self._presumed else UNSET
-        shown = Via(*self.place(hit.parent), job, transformation, edge_origin(output, lineage), UNSET, presumed)
+        shown = Via(*self.names_of_node(hit.parent), job, transformation, edge_origin(output, lineage), UNSET, presumed)
         if not lineage.doubtful_sources:
             self._vias[hit.parent, hit.transformation, hit.edge_set] = shown
             return shown
@@ -101,23 +103,23 @@ class ColumnConverter:
             shown.doubtful = True
         return shown
 
-    def place(self, node: int) -> tuple[str, str, str | None]:
+    def names_of_node(self, node: int) -> tuple[str, str, str | None]:
         """Return namespace, dataset and column of a node."""
         number, key = self._graph.columns[node]
-        namespace, name, schema = self._datasets.get(number) or self._dataset(number)
+        namespace, name, schema = self._datasets.get(number) or self._dataset_for_answer(number)
         return namespace, name, None if key is None else schema.displayed_spelling(key)
 
-    def _dataset(self, number: int) -> _ShownDataset:
+    def _dataset_for_answer(self, number: int) -> _ShownDataset:
         name = self._graph.names[number]
         found = self._datasets[number] = _ShownDataset(*name.parts, self._snapshot.columns(name))
         return found
 
-    def _job(self, edge_set: int) -> Job:
+    def _job_of_edge_set(self, edge_set: int) -> Job:
         found = self._jobs[edge_set] = Job(*self._snapshot.job(self._graph.sets[edge_set][0].job).parts)
         return found
 
-    def _transformation(self, transformation: int) -> StepTransformation:
-        found = self._transformations[transformation] = shown_transformation(
+    def _transformation_by_number(self, transformation: int) -> StepTransformation:
+        found = self._transformations[transformation] = transformation_for_answer(
             self._graph.transformations[transformation]
         )
         return found

@@ -33,22 +33,22 @@ _ORDER = RowOrder[CoverageItem](
 
 def coverage(
     snapshot: Snapshot, counted: CountedEdges, *, page: ListPage, kind: str | None = None,
-    hides: Callable[[Name], bool] = is_never_hidden,
+    is_hidden: Callable[[Name], bool] = is_never_hidden,
 ) -> Coverage:  # fmt: skip
     """Answer which datasets and jobs lack column lineage, by reason.
 
-    kind: list only datasets or only jobs. hides: returns whether to omit a dataset.
+    kind: list only datasets or only jobs. is_hidden: returns whether to omit a dataset.
     """
     there = [name for name in snapshot.own_names() if counted.shows_dropped or snapshot.exists(name)]
-    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
-    jobs, unread = _job_reasons(snapshot, counted), _unread_by_job(snapshot, counted)
+    datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not is_hidden(name)}
+    jobs, unread = _job_reasons(snapshot, counted), _unread_sql_reasons_by_job(snapshot, counted)
     items = [
         CoverageItem(
             kind="dataset",
             namespace=name.namespace,
             dataset=name.name,
             reason=reason,
-            unread=_unread_into(snapshot, counted, name),
+            unread=_unread_sql_reasons_into(snapshot, counted, name),
         )
         for name, reason in datasets.items()
         if reason not in (COVERED, INFERRED)
@@ -59,23 +59,25 @@ def coverage(
         if reason not in (COVERED, INFERRED)
     ]
     cut = _ORDER.page((item for item in items if kind in (None, item.kind)), page)
-    return Coverage(_count(datasets), _count(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.info)
+    return Coverage(
+        _count_by_reason(datasets), _count_by_reason(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.info
+    )
 
 
-def _feeding(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[OutputLineage]:
+def _lineage_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[OutputLineage]:
     number = counted.lifetimes.newest_with_lineage(name)
     fed_by = snapshot.graph.fed_by.get(number, set()) if number is not None else set()
     return [snapshot.graph.sets[each][1] for each in fed_by if counted.says(each)]
 
 
-def _unread_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
+def _unread_sql_reasons_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
     """Return why SQL that writes a dataset was not used, or only a part of it."""
     return sorted(
-        {lineage.unread_sql_reason for lineage in _feeding(snapshot, counted, name) if lineage.unread_sql_reason}
+        {lineage.unread_sql_reason for lineage in _lineage_into(snapshot, counted, name) if lineage.unread_sql_reason}
     )
 
 
-def _unread_by_job(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, set[str]]:
+def _unread_sql_reasons_by_job(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, set[str]]:
     found: dict[Name, set[str]] = {}
     for number, (job_output, lineage) in snapshot.graph.sets.items():
         if lineage.unread_sql_reason and job_output.has_job and counted.says(number):
@@ -84,7 +86,7 @@ def _unread_by_job(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, set[
 
 
 def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> str:
-    feeding = _feeding(snapshot, counted, name)
+    feeding = _lineage_into(snapshot, counted, name)
     if not feeding:
         return _SOURCE
     if not any(lineage.has_column_lineage for lineage in feeding):
@@ -125,5 +127,5 @@ _OPAQUE_JOB = "reports no column lineage"
 _PARTLY_JOB = "reports column lineage for some of its outputs only"
 
 
-def _count(reasons: dict[Name, str]) -> dict[str, int]:
+def _count_by_reason(reasons: dict[Name, str]) -> dict[str, int]:
     return dict(sorted(Counter(reasons.values()).items()))

@@ -22,8 +22,8 @@ from typing import (
 
 from headwater.common.errors import WrongQuestion
 from headwater.questions.answer_types.common import AnswerStruct
-from headwater.questions.display_names import display_datasets, names_datasets
-from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, read_moment
+from headwater.questions.display_names import may_contain_datasets, set_display_names
+from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, parse_moment
 
 if TYPE_CHECKING:
     from headwater.auth.access import Role  # imports pydantic, which clusters provide in another version
@@ -120,34 +120,34 @@ class Parameter(NamedTuple):
             found["default"] = str(self.default).lower() if self.type is bool else self.default
         return found
 
-    def read(self, sent: str | Sequence[str] | None) -> Any:
+    def parse(self, sent: str | Sequence[str] | None) -> Any:
         """Parse a value. Raises WrongQuestion if it is not valid."""
         if self.is_repeatable:
             return (sent,) if isinstance(sent, str) else tuple(sent or ())
         text = sent if sent is None or isinstance(sent, str) else sent[-1]
         if not text:
             if self.required:
-                raise WrongQuestion(f"{self.name}= is missing. {self._form}: {self.help.meaning}")
+                raise WrongQuestion(f"{self.name}= is missing. {self._expected_form}: {self.help.meaning}")
             return self.default
         if self.is_time:
-            return read_moment(self.name, text) if self.type is Moment else moment_us(self.name, text)
+            return parse_moment(self.name, text) if self.type is Moment else moment_us(self.name, text)
         if self.type is int:
-            return self._number(text)
+            return self._parse_number(text)
         if self.type is bool:
             if text not in ("true", "false"):
                 raise WrongQuestion(f"{self.name}={text[:40]!r} is not a boolean. Write true or false.")
             return text == "true"
         if self.choices and text not in self.choices:
-            raise WrongQuestion(f"{self.name}={text[:40]!r} is not a valid value. {self._form}.")
+            raise WrongQuestion(f"{self.name}={text[:40]!r} is not a valid value. {self._expected_form}.")
         return text
 
     @property
-    def _form(self) -> str:
+    def _expected_form(self) -> str:
         if self.choices:
             return f"Write {' or '.join(filter(None, (', '.join(self.choices[:-1]), self.choices[-1])))}"
         return f"Write {self.name}={'TIME' if self.is_time else self.key.rpartition('_')[2].upper()}"
 
-    def _number(self, text: str) -> int:
+    def _parse_number(self, text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 9:
             raise WrongQuestion(f"{self.name}={text[:40]!r} is not a whole number. Write it like 100.")
         found = int(text)
@@ -195,9 +195,11 @@ class Question(NamedTuple):
                 takes = f"It takes {', '.join(accepted)}." if accepted else "It takes no parameters."
                 raise WrongQuestion(f"{self.name} does not take the parameter {name[:40]!r}. {takes}")
         given = {**asked, **path}
-        found = self.run(sources, {each.key: each.read(given.get(each.name)) for each in self.parameters})
-        if isinstance(found, AnswerStruct) and names_datasets(type(found)):
-            display_datasets(found, sources.open_views.now(lambda live, rules: live.display_names(rules.names).of))
+        found = self.run(sources, {each.key: each.parse(given.get(each.name)) for each in self.parameters})
+        if isinstance(found, AnswerStruct) and may_contain_datasets(type(found)):
+            set_display_names(
+                found, sources.open_views.query_current_index(lambda live, rules: live.display_names(rules.names).of)
+            )
         return found
 
 
@@ -208,9 +210,9 @@ def question(
     """Declare a function as a question.
 
     The first parameter is the data source. The other parameters are keyword-only and either `Annotated` with `Help`, or
-    of a type that a `composed` function returns. The docstring is the description, and the return type is the answer,
-    unless `answer` is set.
-    called: the name of its command and of its tool for agents; by default its path, None for HTTP only.
+    of a type that a `parameter_group` function returns. The docstring is the description, and the return type is the
+    answer, unless `answer` is set. called: the name of its command and of its tool for agents; by default its path,
+    None for HTTP only.
     """
 
     def declare(function: _F) -> Question:
@@ -241,29 +243,29 @@ def questions_in(module: Mapping[str, Any]) -> tuple[Question, ...]:
 _COMPOSED: dict[Any, tuple[Callable[..., Any], tuple[Parameter, ...]]] = {}
 
 
-def composed(make: _F) -> _F:
+def parameter_group(make: _F) -> _F:
     """Register a function or named tuple whose parameters questions can include as a group."""
     keys = inspect.signature(make).parameters
-    _COMPOSED[_made_by(make)] = make, tuple(_read_parameters(make, key, "") for key in keys)
+    _COMPOSED[_type_made_by(make)] = make, tuple(_read_parameters(make, key, "") for key in keys)
     return make
 
 
-def read_given(make: Callable[..., _T], given: Mapping[str, Any]) -> _T:
-    """Call a `composed` function with values from a notebook, by their notebook names.
+def call_with_notebook_values(make: Callable[..., _T], values: Mapping[str, Any]) -> _T:
+    """Call a `parameter_group` function with values from a notebook, by their notebook names.
 
     Raises WrongQuestion as a question does. None and empty texts count as missing.
     """
-    accepted = {each.called: each for each in _COMPOSED[_made_by(make)][1]}
-    for name in given.keys() - accepted.keys():
+    accepted = {each.called: each for each in _COMPOSED[_type_made_by(make)][1]}
+    for name in values.keys() - accepted.keys():
         raise WrongQuestion(f"There is no parameter {name[:40]!r}. The parameters are {', '.join(accepted)}.")
-    return make(**{each.key: each.read(_as_sent(given.get(name))) for name, each in accepted.items()})
+    return make(**{each.key: each.parse(_to_query_text(values.get(name))) for name, each in accepted.items()})
 
 
-def _made_by(make: Callable[..., Any]) -> Any:
+def _type_made_by(make: Callable[..., Any]) -> Any:
     return make if isinstance(make, type) else get_type_hints(make)["return"]
 
 
-def _as_sent(value: Any) -> str | None:
+def _to_query_text(value: Any) -> str | None:
     if isinstance(value, datetime):
         return value.isoformat()
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
@@ -273,20 +275,20 @@ def _read_parameters(function: Callable[..., Any], key: str, path: str) -> Param
     hint = get_type_hints(function, include_extras=True)[key]
     default = inspect.signature(function).parameters[key].default
     place = "path" if f"{{{key}}}" in path else "query"
-    return _parameter(hint, key, default)._replace(place=place)
+    return _parameter_from_hint(hint, key, default)._replace(place=place)
 
 
-def read_as(declared: Any, name: str, value: str | int | None) -> Any:
+def parse_as(hint: Any, name: str, value: str | int | None) -> Any:
     """Parse a value as a parameter of a declared type, None if it is missing. Raises WrongQuestion."""
-    return _parameter(declared, name, None).read(_as_sent(value))
+    return _parameter_from_hint(hint, name, None).parse(_to_query_text(value))
 
 
-def _parameter(hint: Any, key: str, default: Any) -> Parameter:
+def _parameter_from_hint(hint: Any, key: str, default: Any) -> Parameter:
     if get_origin(hint) is not Annotated:
         hint = next((each for each in get_args(hint) if get_origin(each) is Annotated), None)
     if hint is None:
         raise TypeError(
-            f"The parameter {key!r} is neither `Annotated` with `Help` nor of a type of a `composed` function."
+            f"The parameter {key!r} is neither `Annotated` with `Help` nor of a type of a `parameter_group` function."
         )
     kind, help_text = get_args(hint)
     if NoneType in get_args(kind):

@@ -32,14 +32,14 @@ class EdgeJob(NamedTuple):
 def named_edges(snapshot: Snapshot, counted: CountedEdges) -> dict[NamedEdge, EdgeJob]:
     """Return every edge that counts with the first job that makes it. Jobs that do not mask come first."""
     found: dict[NamedEdge, EdgeJob] = {}
-    for edge, edge_job in _plain_edges(snapshot, counted):
+    for edge, edge_job in _edges_without_masks(snapshot, counted):
         known = found.get(edge)
         if known is None or (edge_job.masked, edge_job.job) < (known.masked, known.job):
             found[edge] = edge_job
     return found
 
 
-def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[NamedEdge, EdgeJob]]:
+def _edges_without_masks(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[NamedEdge, EdgeJob]]:
     graph = snapshot.graph
     existing = {name for name in graph.generations if counted.shows_dropped or snapshot.exists(name)}
     for number, (job_output, lineage) in graph.sets.items():
@@ -69,7 +69,7 @@ def _has_column(snapshot: Snapshot, source: Name, key: str) -> bool:
     return any(each in columns.by_key for each in (own, *parent_keys(own, columns.top_level)))
 
 
-def difference(
+def edge_differences(
     before: tuple[Snapshot, CountedEdges], after: tuple[Snapshot, CountedEdges], *, page: ListPage,
     only: str | None = None,
 ) -> Diff:  # fmt: skip
@@ -86,13 +86,13 @@ def difference(
     items += [("changed", edge, new[edge], after[0]) for edge in changed]
     result = _ORDER.page((item for item in items if only in (None, item[0])), page)
     added = len(items) - len(removed) - len(changed)
-    return Diff(added, len(removed), len(changed), [_item(*item) for item in result.rows], **result.info)
+    return Diff(added, len(removed), len(changed), [_to_diff_item(*item) for item in result.rows], **result.info)
 
 
 _Change = tuple[Literal["added", "removed", "changed"], NamedEdge, EdgeJob, Snapshot]
 
 
-def _place(item: _Change) -> tuple[str | int | None, ...]:
+def _sort_key(item: _Change) -> tuple[str | int | None, ...]:
     edge = item[1]
     return (*edge.output.parts, edge.target, *edge.source.parts, edge.column, item[0], int(edge.direct))
 
@@ -105,24 +105,24 @@ _ORDER = RowOrder[_Change](
         "type": lambda item: "DIRECT" if item[1].direct else "INDIRECT", "job": lambda item: item[2].job.name,
     },
     "to_namespace",
-    _place,
+    _sort_key,
     ties=8,
     texts=lambda item: (*item[1].output.parts, item[1].target, *item[1].source.parts, item[1].column, item[2].job.name),
 )  # fmt: skip
 
 
-def _item(
+def _to_diff_item(
     change: Literal["added", "removed", "changed"], edge: NamedEdge, edge_job: EdgeJob, snapshot: Snapshot
 ) -> DiffItem:
     return DiffItem(
         change,
-        Column(*edge.source.parts, _shown(snapshot, edge.source, edge.column)),
-        Column(*edge.output.parts, _shown(snapshot, edge.output, edge.target)),
+        Column(*edge.source.parts, _column_spelling(snapshot, edge.source, edge.column)),
+        Column(*edge.output.parts, _column_spelling(snapshot, edge.output, edge.target)),
         "DIRECT" if edge.direct else "INDIRECT",
         edge_job.masked,
         Job(*snapshot.job(edge_job.job).parts),
     )
 
 
-def _shown(snapshot: Snapshot, dataset: Name, key: str | None) -> str | None:
+def _column_spelling(snapshot: Snapshot, dataset: Name, key: str | None) -> str | None:
     return None if key is None else snapshot.shown_columns(dataset).displayed_spelling(key)

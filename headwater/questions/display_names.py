@@ -12,37 +12,37 @@ from headwater.questions.answer_types.common import Dataset, Displayed
 
 
 @cache
-def names_datasets(kind: Any) -> bool:
+def may_contain_datasets(kind: Any) -> bool:
     """Return whether answers of a type may contain datasets."""
     todo, seen = [kind], {kind}
     while todo:
         each = todo.pop()
         if issubclass(each, Displayed):
             return True
-        inside = {struct for hint in get_type_hints(each).values() for struct in _structs(hint)}
+        inside = {struct for hint in get_type_hints(each).values() for struct in _structs_in_hint(hint)}
         todo += inside - seen
         seen |= inside
     return False
 
 
-def display_datasets(answer: Any, called: Callable[[Name], str]) -> None:
-    """Set the display names in an answer. called: returns the display name of a dataset.
+def set_display_names(answer: Any, display_name_of: Callable[[Name], str]) -> None:
+    """Set the display names in an answer. display_name_of: returns the display name of a dataset.
 
     Parts are processed by type, because 1,000 columns are 1,000 parts of only two types.
     """
     known: dict[tuple[str, str], str | UnsetType] = {}
-    layer = _Parts([answer])
+    layer = _StructsByType([answer])
     while layer.by_type:
-        inside = _Parts()
+        inside = _StructsByType()
         for kind, parts in layer.by_type.items():
             if issubclass(kind, Displayed):
-                _display(parts.values(), known, called)
-            for member in _members(kind):
+                _set_display_names(parts.values(), known, display_name_of)
+            for member in _members_with_datasets(kind):
                 inside.add(map(attrgetter(member), parts.values()))
         layer = inside
 
 
-class _Parts:
+class _StructsByType:
     """Structs by type, each once, because columns of an answer share steps."""
 
     def __init__(self, values: Iterable[Any] = ()):
@@ -66,10 +66,10 @@ class _Parts:
                 self.add(value.values())
 
 
-def _display(
-    parts: Iterable[Any], known: dict[tuple[str, str], str | UnsetType], called: Callable[[Name], str]
+def _set_display_names(
+    structs: Iterable[Any], known: dict[tuple[str, str], str | UnsetType], display_name_of: Callable[[Name], str]
 ) -> None:
-    for each in parts:
+    for each in structs:
         if not isinstance(each, Dataset) and not _is_dataset(each):
             continue
         key = each.namespace, each.dataset if hasattr(each, "dataset") else each.name
@@ -77,7 +77,7 @@ def _display(
         if shown is None:
             if key[0] is UNSET:
                 continue  # a step without column lineage only names its job
-            name = called(Name(*key))
+            name = display_name_of(Name(*key))
             shown = known[key] = UNSET if name == key[1] else name
         each.display_name = shown
 
@@ -88,17 +88,19 @@ def _is_dataset(value: Displayed) -> bool:
 
 
 @cache
-def _members(kind: type[Struct]) -> tuple[str, ...]:
+def _members_with_datasets(kind: type[Struct]) -> tuple[str, ...]:
     """Return the members of a type that may contain datasets.
 
     An answer has up to 10,000 items, and most members cannot.
     """
     hints = get_type_hints(kind)
-    return tuple(name for name in kind.__struct_fields__ if any(map(names_datasets, _structs(hints[name]))))
+    return tuple(
+        name for name in kind.__struct_fields__ if any(map(may_contain_datasets, _structs_in_hint(hints[name])))
+    )
 
 
-def _structs(hint: Any) -> Iterator[type[Struct]]:
+def _structs_in_hint(hint: Any) -> Iterator[type[Struct]]:
     if isinstance(hint, type) and issubclass(hint, Struct):
         yield hint
     for each in get_args(hint):
-        yield from _structs(each)
+        yield from _structs_in_hint(each)

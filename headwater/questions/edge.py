@@ -1,7 +1,7 @@
 """The question `edge`: the jobs and runs that make an edge."""
 
 from headwater.common.errors import NotKnown
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.edges.output_lineage import Edge, OutputLineage, edge_origin
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -9,11 +9,13 @@ from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.answer_types.common import Job
 from headwater.questions.answer_types.lineage import EdgeAnswer, EdgeReason
-from headwater.questions.conversions import shown_column, shown_transformation
+from headwater.questions.conversions import column_for_answer, transformation_for_answer
 from headwater.questions.subjects import Subject, find_column, find_dataset
 
 
-def why(snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, counted: CountedEdges) -> EdgeAnswer:
+def edge_answer(
+    snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, counted: CountedEdges
+) -> EdgeAnswer:
     """Answer which jobs make the edge between two columns or datasets."""
     source, output = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
     column = None if start.column is None else find_column(snapshot, source, start.column)
@@ -24,38 +26,40 @@ def why(snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, coun
     items = []
     for each in fed_by:
         job_output, lineage = snapshot.graph.sets[each]
-        edges = [edge for edge in lineage.edges if _is_asked(edge, lineage, source, column, target)]
+        edges = [edge for edge in lineage.edges if _is_requested_edge(edge, lineage, source, column, target)]
         if counts[each] and (
             edges or (column is None and target is None and source in (each.plain for each in lineage.source_datasets))
         ):
-            items.append(_item(snapshot, each, job_output.job, edges))
+            items.append(_to_edge_reason(snapshot, each, job_output.job, edges))
     if not items:
-        raise NotKnown("edge", f"{_text(source, column)} -> {_text(output, target)}", [])
-    return EdgeAnswer(shown_column(snapshot, source, column), shown_column(snapshot, output, target), items)
+        raise NotKnown("edge", f"{_column_text(source, column)} -> {_column_text(output, target)}", [])
+    return EdgeAnswer(column_for_answer(snapshot, source, column), column_for_answer(snapshot, output, target), items)
 
 
-def _is_asked(edge: Edge, lineage: OutputLineage, source: Name, column: str | None, target: str | None) -> bool:
+def _is_requested_edge(
+    edge: Edge, lineage: OutputLineage, source: Name, column: str | None, target: str | None
+) -> bool:
     if edge.source.plain != source or (column is not None and edge.column != column):
         return False
     return target is None or edge.target == target or (edge.target is None and target in lineage.dataset_wide_targets)
 
 
-def _item(snapshot: Snapshot, number: int, job: Name, edges: list[Edge]) -> EdgeReason:
+def _to_edge_reason(snapshot: Snapshot, number: int, job: Name, edges: list[Edge]) -> EdgeReason:
     stats = snapshot.stats(number)
     return EdgeReason(
         Job(*snapshot.job(job).parts),
         edge_origin(*snapshot.graph.sets[number]),
         [
-            shown_transformation(transformation)
+            transformation_for_answer(transformation)
             for transformation in dict.fromkeys(edge.transformation for edge in edges)
         ],
         stats.runs,
-        iso(stats.first_us),
-        iso(stats.last_us),
+        iso_time(stats.first_us),
+        iso_time(stats.last_us),
         stats.rows_confirmed,
         snapshot.newest_run(number),
     )
 
 
-def _text(dataset: Name, key: str | None) -> str:
+def _column_text(dataset: Name, key: str | None) -> str:
     return "/".join(dataset.parts) + ("" if key is None else f"#{key}")

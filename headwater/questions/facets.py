@@ -6,9 +6,9 @@ from typing import Any
 from headwater.common.paging import ListPage, RowOrder
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.event_bodies import StoredBody, events_with_member, newest_of_run
+from headwater.lake.event_bodies import StoredBody, events_with_member, newest_event_with_member
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import run_id_of
@@ -38,7 +38,7 @@ def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, p
                 newest[sent.name] = sent
     result = _ORDER.page((sent for sent in newest.values() if not sent.is_deleted), page)
     result = result._replace(is_partial=len(events) == MAX_EVENTS)
-    return Facets([_item(sent) for sent in result.rows], **result.info)
+    return Facets([_to_facet_item(sent) for sent in result.rows], **result.info)
 
 
 _ORDER = RowOrder[SentFacet](
@@ -54,16 +54,16 @@ _ORDER = RowOrder[SentFacet](
 )  # fmt: skip
 
 
-def _item(sent: SentFacet) -> FacetItem:
+def _to_facet_item(sent: SentFacet) -> FacetItem:
     shown = {"runId": run_id_of(sent.name.name)} if sent.entity == "run" else sent.name.shown
-    return FacetItem(**shown, eventTime=iso(sent.time_us), facet=decode(bytes(sent.value)))
+    return FacetItem(**shown, eventTime=iso_time(sent.time_us), facet=decode(bytes(sent.value)))
 
 
 def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
     """Return the SQL that a run reported, None if it reported none."""
     if not bronze.exists():
         return None
-    body = newest_of_run(bronze, run_id, "sql")
+    body = newest_event_with_member(bronze, run_id, "sql")
     return text_at(decode(body.encode()), "job", "facets", "sql", "query") if body else None
 
 

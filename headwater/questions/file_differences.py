@@ -14,18 +14,18 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import make_facts_reader
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.questions.answer_types.lineage import Diff
-from headwater.questions.differences import difference
+from headwater.questions.differences import edge_differences
 
 
 def difference_of_files(
     rules: UserRules, before: Path, after: Path, *, page: ListPage, only: str | None = None
 ) -> Diff:
     """Answer the differences. Raises WrongQuestion with the line of an invalid event."""
-    old, new = (_moment_of(rules, path) for path in (before, after))
-    return difference((old, old.counted()), (new, new.counted()), page=page, only=only)
+    old, new = (_snapshot_of_file(rules, path) for path in (before, after))
+    return edge_differences((old, old.counted()), (new, new.counted()), page=page, only=only)
 
 
-def _moment_of(rules: UserRules, path: Path) -> FactSnapshot:
+def _snapshot_of_file(rules: UserRules, path: Path) -> FactSnapshot:
     contents = FacetContentsInMemory()
     reader = make_facts_reader(rules.names, contents)
     facts = []

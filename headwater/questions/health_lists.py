@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from headwater.common.errors import WrongQuestion
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_history import RunHistory
@@ -21,7 +21,7 @@ from headwater.lake.event_bodies import StoredBody, events_at
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.as_of import AsOf, View
-from headwater.questions.about import about_of, decode_facets
+from headwater.questions.about import about_from_facets, decode_facets
 from headwater.questions.answer_types.health import (
     About,
     HealthAnswer,
@@ -31,7 +31,7 @@ from headwater.questions.answer_types.health import (
     Status,
 )
 from headwater.questions.health_reader import HealthCache, HealthReader, HealthState
-from headwater.questions.run_details import rows_in
+from headwater.questions.run_details import row_count_in
 from headwater.questions.subjects import Subject, find_dataset, find_job
 
 _WRITES = 6
@@ -55,7 +55,7 @@ class EmptiedTable(NamedTuple):
 
     rows_before: int | None
 
-    def applied_to(self, item: HealthItem) -> HealthItem:
+    def mark_as_emptied(self, item: HealthItem) -> HealthItem:
         """Return the health item of the dataset with the count, status and reason."""
         if self.rows_before is None:
             reason = "the newest write replaced all rows with 0 rows; no earlier write reports its row count"
@@ -70,10 +70,10 @@ def replaced_tables(live: LiveGraph, reader: HealthReader, names: Iterable[Name]
     """Return the datasets whose newest write replaced all rows. live: locked to one generation during the call."""
     history, found = RunHistory(live), {}
     for name in names:
-        outputs = reader.times.outputs(name)
-        writes = reader.times.of_outputs(outputs)[:_WRITES]
-        if writes and reader.times.rewrites(writes[0].run, outputs):
-            places = [history.places(reader.times.run_key(write.run), _EVENTS) for write in writes]
+        outputs = reader.times.job_outputs_of(name)
+        writes = reader.times.newest_writes(outputs)[:_WRITES]
+        if writes and reader.times.is_whole_rewrite(writes[0].run, outputs):
+            places = [history.event_places(reader.times.run_key(write.run), _EVENTS) for write in writes]
             found[name] = ReplacedTable(places)
     return found
 
@@ -85,20 +85,24 @@ def emptied_tables(
     if not candidates or not bronze.exists():
         return {}
     newest = events_at(bronze, set().union(*(each.writes[0] for each in candidates.values())))
-    zero = {name: each for name, each in candidates.items() if _rows(newest, each.writes[0], name, names) == 0}
+    zero = {
+        name: each for name, each in candidates.items() if _written_row_count(newest, each.writes[0], name, names) == 0
+    }
     before = set[Place]().union(*(places for each in zero.values() for places in each.writes[1:]))
     older = events_at(bronze, before) if before else {}
     found: dict[Name, EmptiedTable] = {}
     for name, each in zero.items():
-        counts = [_rows(older, places, name, names) for places in each.writes[1:]]
+        counts = [_written_row_count(older, places, name, names) for places in each.writes[1:]]
         rows = next((count for count in counts if count), None)
         if rows is not None or (counts and all(count is None for count in counts)):
             found[name] = EmptiedTable(rows)
     return found
 
 
-def _rows(events: Mapping[Place, StoredBody], places: set[Place], name: Name, names: NameRules) -> int | None:
-    counts = (rows_in(events[place].body, name, names) for place in places if place in events)
+def _written_row_count(
+    events: Mapping[Place, StoredBody], places: set[Place], name: Name, names: NameRules
+) -> int | None:
+    counts = (row_count_in(events[place].body, name, names) for place in places if place in events)
     return max((rows for rows in counts if rows is not None), default=None)
 
 
@@ -118,31 +122,33 @@ def health_of_dataset(view: View, live: LiveGraph, asked: Subject, now_us: int, 
     """Answer the health of a dataset, its owners, and the datasets downstream that wait for it."""
     reader = HealthReader(live, view.counted, now_us)
     name = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
-    about = about_of(decode_facets(Catalog(live).dataset_facets(name, without={"schema"})), live.tags().get(name, ()))
-    never = reader.never_written(name)
+    about = about_from_facets(
+        decode_facets(Catalog(live).dataset_facets(name, excluded={"schema"})), live.tags().get(name, ())
+    )
+    never = reader.health_of_never_written(name)
     if never is not None:
         state, runs = never
-        found = _one(reader.shown("dataset", name, state, []), about, (), limit)
+        found = _single_health_answer(reader.health_item("dataset", name, state, []), about, (), limit)
         found.never_written = True
-        found.failed_runs = [reader.shown_run(run) for run in runs if run.failed][:limit]
+        found.failed_runs = [reader.health_run(run) for run in runs if run.has_failed][:limit]
         return found
-    state, item = reader.of_dataset(name), reader.shown_dataset(name)
-    waiting = [] if state.since_us is None else reader.not_refreshed(name, state.since_us)
-    return _one(item, about, waiting, limit)
+    state, item = reader.dataset_health(name), reader.dataset_health_item(name)
+    waiting = [] if state.since_us is None else reader.downstream_not_refreshed(name, state.since_us)
+    return _single_health_answer(item, about, waiting, limit)
 
 
 def whole_health_of_dataset(
     open_views: ViewOpener, asked: Subject, now_us: int, limit: int, bronze: Bronze
 ) -> HealthAnswer:  # fmt: skip
     """Answer as `health_of_dataset`, and check the row counts of its newest writes in bronze."""
-    with open_views.catalog(AsOf()) as (view, live):
+    with open_views.open_view_and_index(AsOf()) as (view, live):
         answer = health_of_dataset(view, live, asked, now_us, limit)
         (item,) = answer.items
         name, names = Name(item.namespace, item.name), view.rules.names
         candidates = replaced_tables(live, HealthReader(live, view.counted, now_us), [name])
     found = emptied_tables(bronze, names, candidates).get(name)
     if found is not None:
-        answer.items = [found.applied_to(item)]
+        answer.items = [found.mark_as_emptied(item)]
         answer.statuses = {answer.items[0].status: 1}
     return answer
 
@@ -150,44 +156,44 @@ def whole_health_of_dataset(
 def health_of_job(view: View, live: LiveGraph, asked: tuple[str | None, str], now_us: int, limit: int) -> HealthAnswer:
     """Answer the health of a job, its owners, and the datasets that it has not refreshed."""
     reader, (namespace, called) = HealthReader(live, view.counted, now_us), asked
-    row = Catalog(live).job(Name(namespace, called)) if namespace is not None else None
-    key = row.key if row else None
+    row = Catalog(live).find_job(Name(namespace, called)) if namespace is not None else None
+    key = row.key_number if row else None
     if key is None:
-        every = (live.names.name(number) for number in reader.times.jobs())
-        key = live.names.known(find_job(view.snapshot, every, namespace, called)) or 0
-    state, shown = reader.of_job(key), live.job(live.names.name(key))
-    outputs = {name.plain for name in reader.times.outputs_of_job(key)}
-    waiting = [] if state.since_us is None else _not_refreshed(reader, sorted(outputs), state.since_us, now_us)
-    about = about_of(decode_facets(Catalog(live).job_facets(shown)))
-    return _one(reader.shown("job", shown, state, []), about, waiting, limit)
+        every = (live.names.name(number) for number in reader.times.job_key_numbers())
+        key = live.names.find_number(find_job(view.snapshot, every, namespace, called)) or 0
+    state, shown = reader.job_health(key), live.job(live.names.name(key))
+    outputs = {name.plain for name in reader.times.datasets_written_by_job(key)}
+    waiting = [] if state.since_us is None else _outputs_not_refreshed(reader, sorted(outputs), state.since_us, now_us)
+    about = about_from_facets(decode_facets(Catalog(live).job_facets(shown)))
+    return _single_health_answer(reader.health_item("job", shown, state, []), about, waiting, limit)
 
 
-def _one(item: HealthItem, about: About, waiting: Iterable[NotRefreshed], limit: int) -> HealthAnswer:
+def _single_health_answer(item: HealthItem, about: About, waiting: Iterable[NotRefreshed], limit: int) -> HealthAnswer:
     found = list(waiting)
     return HealthAnswer([item], {item.status: 1}, about, found[:limit], False, [], 1, len(found) > limit)
 
 
-def unhealthy(
+def unhealthy_list(
     open_views: ViewOpener,
     now_us: int,
-    only: Status | None,
+    only_status: Status | None,
     limit: int,
     bronze: Bronze | None = None,
     *,
-    at_once: int = _BATCH,
+    max_checks: int = _BATCH,
 ) -> HealthAnswer:
     """Answer everything that failed, is late or stale, worst status first, then newest first.
 
-    bronze: for the row counts of the newest writes. at_once: number of items to check before other questions get their
-    turn.
+    bronze: for the row counts of the newest writes. max_checks: number of items to check before other questions get
+    their turn.
     """
-    for some in count(at_once, at_once):  # larger batches each time, so that it ends despite new events
-        with open_views.catalog(AsOf()) as (view, live):
-            known = live.across_generations("health", HealthCache)
-            reader = HealthReader(live, view.counted, known.moment(now_us))
-            if known.update(live, reader, some):
+    for some in count(max_checks, max_checks):  # larger batches each time, so that it ends despite new events
+        with open_views.open_view_and_index(AsOf()) as (view, live):
+            known = live.cached_across_generations("health", HealthCache)
+            reader = HealthReader(live, view.counted, known.answer_time_us(now_us))
+            if known.check_due_items(live, reader, some):
                 names = view.rules.names
-                answer, stale = _problems(live, reader, known, only, limit)
+                answer, stale = _find_problems(live, reader, known, only_status, limit)
                 datasets = known.datasets.items()
                 well = ((each.success_us, name) for name, each in datasets if not each.problem and name not in stale)
                 newest = sorted(((us, name) for us, name in well if us is not None), reverse=True)[:_CHECKED]
@@ -199,12 +205,13 @@ def unhealthy(
     lost = {name: each for name, each in found.items() if each.rows_before is not None}
     if not lost:
         return answer
-    with open_views.catalog(AsOf()) as (view, live):
+    with open_views.open_view_and_index(AsOf()) as (view, live):
         reader = HealthReader(live, view.counted, now_us)
         items = [
-            each.applied_to(reader.shown("dataset", name, reader.of_dataset(name), [])) for name, each in lost.items()
+            each.mark_as_emptied(reader.health_item("dataset", name, reader.dataset_health(name), []))
+            for name, each in lost.items()
         ]
-    return _with_emptied(answer, items, only, limit)
+    return _with_emptied(answer, items, only_status, limit)
 
 
 def _with_emptied(answer: HealthAnswer, items: list[HealthItem], only: Status | None, limit: int) -> HealthAnswer:
@@ -217,14 +224,14 @@ def _with_emptied(answer: HealthAnswer, items: list[HealthItem], only: Status | 
     return HealthAnswer(listed[:limit], statuses, None, [], False, [], total, total > limit)
 
 
-def _problems(
+def _find_problems(
     live: LiveGraph, reader: HealthReader, known: HealthCache, only: Status | None, limit: int
 ) -> tuple[HealthAnswer, Set[Name]]:
     """Return the list from the health cache, and the stale datasets."""
     roots = {name: each.problem for name, each in known.datasets.items() if each.problem}
-    stale = _stale(reader, roots, known)
+    stale = _stale_datasets(reader, roots, known)
     jobs = {job: each.problem for job, each in known.jobs.items() if each.problem}
-    above = _failed_above(reader, jobs)
+    above = _failed_jobs_upstream(reader, jobs)
     folded = set[int]().union(*above.values())
     found: list[tuple[Status, int, str, Name, HealthState | None, list[Name], list[Name]]] = [
         *((state.status, -(state.since_us or 0), "dataset", name, state, [], []) for name, state in roots.items()),
@@ -233,10 +240,10 @@ def _problems(
                 state.status,
                 -(state.since_us or 0),
                 "job",
-                _job(live, job),
+                _job_display_name(live, job),
                 state,
                 [],
-                [_job(live, each) for each in above[job]],
+                [_job_display_name(live, each) for each in above[job]],
             )
             for job, state in jobs.items()
             if job not in folded
@@ -247,24 +254,24 @@ def _problems(
     found = [each for each in found if only is None or each[0] == only]
     found.sort(key=lambda each: (_WORST.index(each[0]), *each[1:4]))
     items = [
-        reader.shown(kind, name, state or reader.of_dataset(name), root, failed_with)
+        reader.health_item(kind, name, state or reader.dataset_health(name), root, failed_with)
         for _, _, kind, name, state, root, failed_with in found[:limit]
     ]
     statuses = {word: counts[word] for word in _WORST}
     return HealthAnswer(items, statuses, None, [], False, [], len(found), len(found) > limit), stale.keys()
 
 
-def _job(live: LiveGraph, key: int) -> Name:
+def _job_display_name(live: LiveGraph, key: int) -> Name:
     return live.job(live.names.name(key))
 
 
-def _failed_above(reader: HealthReader, jobs: Mapping[int, HealthState]) -> dict[int, list[int]]:
+def _failed_jobs_upstream(reader: HealthReader, jobs: Mapping[int, HealthState]) -> dict[int, list[int]]:
     """Return for each job the failed jobs above it whose failed runs are parents of its failed run, nearest first.
 
     A failed task makes its DAG fail. Both are one incident, and the run of the task has the error.
     """
     failed = {state.run.run: job for job, state in jobs.items() if state.status == "failed" and state.run}
-    parents = reader.times.parents(failed.keys())
+    parents = reader.times.parents_and_executions(failed.keys())
     found: dict[int, list[int]] = {job: [] for job in jobs}
     for run, job in failed.items():
         seen, todo = {run}, [run]
@@ -276,7 +283,7 @@ def _failed_above(reader: HealthReader, jobs: Mapping[int, HealthState]) -> dict
     return found
 
 
-def _stale(reader: HealthReader, roots: dict[Name, HealthState], known: HealthCache) -> dict[Name, Name]:
+def _stale_datasets(reader: HealthReader, roots: dict[Name, HealthState], known: HealthCache) -> dict[Name, Name]:
     """Return the stale datasets with the newest upstream problem of each.
 
     A dataset that a newer problem has reached is not visited again for an older one, and neither are datasets behind
@@ -285,7 +292,7 @@ def _stale(reader: HealthReader, roots: dict[Name, HealthState], known: HealthCa
     seen: set[int] = set()
     found: dict[Name, Name] = {}
     for root, state in sorted(roots.items(), key=lambda item: (-(item[1].since_us or 0), item[0])):
-        for name, _ in reader.around(root, forward=True, seen=seen):
+        for name, _ in reader.connected_datasets(root, forward=True, seen=seen):
             cached = known.datasets.get(name)
             if not cached or cached.problem or cached.success_us is None:
                 continue
@@ -294,15 +301,15 @@ def _stale(reader: HealthReader, roots: dict[Name, HealthState], known: HealthCa
     return found
 
 
-def health_of_shown(view: View, live: LiveGraph, asked: tuple[str, ...], now_us: int) -> HealthOfShown:
+def health_of_graph(view: View, live: LiveGraph, ids: tuple[str, ...], now_us: int) -> HealthOfShown:
     """Answer the health of datasets and jobs in a graph, each requested as JSON `["dataset","namespace","name"]`."""
-    if len(asked) > MAX_SHOWN:
-        raise WrongQuestion(f"The request names {len(asked)} datasets and jobs. Name at most {MAX_SHOWN}.")
+    if len(ids) > MAX_SHOWN:
+        raise WrongQuestion(f"The request names {len(ids)} datasets and jobs. Name at most {MAX_SHOWN}.")
     reader = HealthReader(live, view.counted, now_us)
-    return HealthOfShown([item for each in asked for item in _shown(reader, view, live, each)])
+    return HealthOfShown([item for each in ids for item in _health_items_of(reader, view, live, each)])
 
 
-def _shown(reader: HealthReader, view: View, live: LiveGraph, asked: str) -> Iterator[HealthItem]:
+def _health_items_of(reader: HealthReader, view: View, live: LiveGraph, asked: str) -> Iterator[HealthItem]:
     try:
         kind, namespace, name = map(str, json.loads(asked))
     except (ValueError, TypeError) as error:
@@ -310,11 +317,11 @@ def _shown(reader: HealthReader, view: View, live: LiveGraph, asked: str) -> Ite
             f'{asked[:80]!r} is not a JSON list. Write ["dataset","NAMESPACE","NAME"] or ["job","NAMESPACE","NAME"].'
         ) from error
     if kind == "job":
-        row = Catalog(live).job(Name(namespace, name))
+        row = Catalog(live).find_job(Name(namespace, name))
         if row:
-            yield reader.shown("job", Name(namespace, name), reader.of_job(row.key), [])
+            yield reader.health_item("job", Name(namespace, name), reader.job_health(row.key_number), [])
     elif view.snapshot.knows(dataset := view.snapshot.resolve(view.rules.names.canonical(namespace, name))):
-        yield reader.shown_dataset(dataset)
+        yield reader.dataset_health_item(dataset)
 
 
 def not_refreshed_by_run(view: View, live: LiveGraph, key: str, now_us: int, limit: int) -> list[NotRefreshed]:
@@ -324,26 +331,30 @@ def not_refreshed_by_run(view: View, live: LiveGraph, key: str, now_us: int, lim
     that all of them wrote.
     """
     reader = HealthReader(live, view.counted, now_us)
-    run = reader.times.run(key)
+    run = reader.times.run_by_key(key)
     if run is None or run.state in ("RUNNING", "DECLARED"):
         return []
-    before = [each for each in reader.times.completed(run.job, run.time_us) if each.run != run.run][:_PREVIOUS_RUNS]
-    former = [reader.times.outputs_of_run(each.run) for each in before]
+    before = [each for each in reader.times.newest_completed_runs(run.job, run.time_us) if each.run != run.run][
+        :_PREVIOUS_RUNS
+    ]
+    former = [reader.times.datasets_written_by_run(each.run) for each in before]
     if not former:
         return []
-    usual = set.union(*former) if run.failed else set.intersection(*former)
-    missing = sorted(usual - reader.times.outputs_of_run(run.run))
-    return list(_not_refreshed(reader, missing, run.time_us, now_us))[:limit]
+    usual = set.union(*former) if run.has_failed else set.intersection(*former)
+    missing = sorted(usual - reader.times.datasets_written_by_run(run.run))
+    return list(_outputs_not_refreshed(reader, missing, run.time_us, now_us))[:limit]
 
 
-def _not_refreshed(reader: HealthReader, outputs: Iterable[Name], since_us: int, now_us: int) -> Iterator[NotRefreshed]:
+def _outputs_not_refreshed(
+    reader: HealthReader, outputs: Iterable[Name], since_us: int, now_us: int
+) -> Iterator[NotRefreshed]:
     """Yield expected outputs, and the datasets downstream of those that have not been written since."""
     found: dict[tuple[str, str], NotRefreshed] = {}
     for name in outputs:
-        last = reader.times.last(reader.times.outputs(name), now_us)
+        last = reader.times.last_write_us(reader.times.job_outputs_of(name), now_us)
         is_since = last is not None and last > since_us
-        found[name.parts] = NotRefreshed(*name.parts, 0, iso(last), is_since)
-        for each in () if is_since else reader.not_refreshed(name, since_us):
+        found[name.parts] = NotRefreshed(*name.parts, 0, iso_time(last), is_since)
+        for each in () if is_since else reader.downstream_not_refreshed(name, since_us):
             known = found.get((each.namespace, each.dataset))
             if known is None or each.distance < known.distance:
                 found[each.namespace, each.dataset] = each

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from headwater.events.times import iso
-from headwater.index.reading.change_history import changed_since
+from headwater.events.times import iso_time
+from headwater.index.reading.change_history import entities_changed_since
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.write_times import NewestRun, TimedWrite, WriteTimes
 from headwater.lineage.names.dataset_name import Name
@@ -58,31 +58,33 @@ class HealthReader:
         self._runs: dict[int, NewestRun | None] = {}
         self._datasets: dict[Name, HealthState] = {}
 
-    def of_dataset(self, dataset: Name) -> HealthState:
+    def dataset_health(self, dataset: Name) -> HealthState:
         """Return the health of a dataset itself, from its newest writes and their jobs."""
         found = self._datasets.get(dataset)
         if found is None:
-            found = self._datasets[dataset] = self._dataset(dataset)
+            found = self._datasets[dataset] = self._read_dataset_health(dataset)
         return found
 
-    def _dataset(self, dataset: Name) -> HealthState:
+    def _read_dataset_health(self, dataset: Name) -> HealthState:
         if not self._live.exists(dataset):
             return HealthState("unknown", "it was dropped")
-        outputs = self.times.outputs(dataset)
-        writes = self.times.of_outputs(outputs)
+        outputs = self.times.job_outputs_of(dataset)
+        writes = self.times.newest_writes(outputs)
         if not writes:
             return HealthState("unknown", _NO_RHYTHM.reason)
         runs = [run for job in {write.job for write in writes} if (run := self.newest_run(job))]
-        return self._health(writes, runs, lambda: self.times.first(outputs), lambda at: self.times.last(outputs, at))
+        return self._health_from_writes(
+            writes, runs, lambda: self.times.first_write_us(outputs), lambda at: self.times.last_write_us(outputs, at)
+        )
 
-    def never_written(self, dataset: Name) -> tuple[HealthState, list[NewestRun]] | None:
+    def health_of_never_written(self, dataset: Name) -> tuple[HealthState, list[NewestRun]] | None:
         """Return the health of a dataset that no run has written, and the runs that tried, newest first.
 
         None if a run has completed a write, or if no run is known to have tried.
         """
-        if not self._live.exists(dataset) or self.of_dataset(dataset).success is not None:
+        if not self._live.exists(dataset) or self.dataset_health(dataset).success is not None:
             return None
-        runs = self.times.attempts(dataset)
+        runs = self.times.newest_attempts(dataset)
         if not runs or any(run.state == "COMPLETE" for run in runs):
             return None
         newest, has_failed = runs[0], any(run.state in ("FAIL", "ABORT") for run in runs)
@@ -93,12 +95,12 @@ class HealthReader:
         reason = f"{reason}, the newest is {newest.state}"
         return HealthState("failed" if has_failed else "unknown", reason, None, newest, since_us=since_us), runs
 
-    def of_job(self, job: int) -> HealthState:
+    def job_health(self, job: int) -> HealthState:
         """Return the health of a job, by the number of its key."""
         run = self.newest_run(job)
-        return self._health(
-            self.times.completed(job), [run] if run else [], lambda: self.times.first_event_us(job),
-            lambda at: next((write.time_us for write in self.times.completed(job, at)), None),
+        return self._health_from_writes(
+            self.times.newest_completed_runs(job), [run] if run else [], lambda: self.times.first_event_us(job),
+            lambda at: next((write.time_us for write in self.times.newest_completed_runs(job, at)), None),
         )  # fmt: skip
 
     def newest_run(self, job: int) -> NewestRun | None:
@@ -107,22 +109,22 @@ class HealthReader:
             self._runs[job] = self.times.newest_run(job)
         return self._runs[job]
 
-    def _health(
-        self, writes: list[TimedWrite], runs: list[NewestRun], first: Callable[[], int | None],
-        last: Callable[[int], int | None],
+    def _health_from_writes(
+        self, writes: list[TimedWrite], runs: list[NewestRun], first_write_us: Callable[[], int | None],
+        last_write_us: Callable[[int], int | None],
     ) -> HealthState:  # fmt: skip
-        def silence(at_us: int) -> int | None:
-            before = last(at_us)
+        def silence_at_us(at_us: int) -> int | None:
+            before = last_write_us(at_us)
             return None if before is None else at_us - before
 
         success = writes[0] if writes else None
         newest = max(runs, key=lambda run: run.time_us, default=None)
         times = write_times(writes)
-        found = punctuality(times, self.now_us, first() or times[0], silence) if times else _NEVER
+        found = punctuality(times, self.now_us, first_write_us() or times[0], silence_at_us) if times else _NEVER
         failed = [
             run
             for run in runs
-            if run.failed and (run.state != "LOST" if success is None else run.time_us > success.time_us)
+            if run.has_failed and (run.state != "LOST" if success is None else run.time_us > success.time_us)
         ]
         if failed:
             last_failed = max(failed, key=lambda run: run.time_us)
@@ -132,18 +134,20 @@ class HealthReader:
             under_way = ", a run is in progress" if newest and newest.state == "RUNNING" else ""
             return HealthState("late", found.reason + under_way, success, newest, found, found.due_us, self.now_us)
         verdict: Status = "ok" if found.verdict == "on time" else "unknown"
-        return HealthState(verdict, found.reason, success, newest, found, until_us=self._until(found, runs))
+        return HealthState(verdict, found.reason, success, newest, found, until_us=self._valid_until_us(found, runs))
 
-    def _until(self, found: Punctuality, runs: list[NewestRun]) -> int:
+    def _valid_until_us(self, punctuality: Punctuality, runs: list[NewestRun]) -> int:
         """Return until when a healthy state is valid: until the next write is due, or a running run counts as lost."""
         lost = (run.time_us + LOST_AFTER_US for run in runs if run.state == "RUNNING")
         until_us = min((each for each in lost if each >= self.now_us), default=MAX_TIME_US)
-        if found.verdict == "on time" and found.rhythm and found.due_us is not None:
-            expected_us = found.due_us + found.rhythm.grace_us
+        if punctuality.verdict == "on time" and punctuality.rhythm and punctuality.due_us is not None:
+            expected_us = punctuality.due_us + punctuality.rhythm.grace_us
             return min(until_us, expected_us) if expected_us >= self.now_us else self.now_us
         return until_us
 
-    def around(self, dataset: Name, *, forward: bool, seen: set[int] | None = None) -> Iterator[tuple[Name, int]]:
+    def connected_datasets(
+        self, dataset: Name, *, forward: bool, seen: set[int] | None = None
+    ) -> Iterator[tuple[Name, int]]:
         """Yield the datasets downstream or upstream with their distance, nearest first.
 
         seen: numbers of datasets to skip, extended by this call. Without it, at most `MAX_DATASETS` are visited.
@@ -162,35 +166,35 @@ class HealthReader:
                     todo.append((each, far + 1))
                     yield self._live.graph.names[each].plain, far + 1
 
-    def waits_for(self, dataset: Name) -> list[Name]:
+    def upstream_problems(self, dataset: Name) -> list[Name]:
         """Return the upstream datasets whose problems started after the dataset was last written, nearest first."""
-        success = self.of_dataset(dataset).success
+        success = self.dataset_health(dataset).success
         if success is None:
             return []
         return [
             name
-            for name, _ in self.around(dataset, forward=False)
-            if (since := self.of_dataset(name).since_us) is not None and since > success.time_us
+            for name, _ in self.connected_datasets(dataset, forward=False)
+            if (since := self.dataset_health(name).since_us) is not None and since > success.time_us
         ][:_MAX_NAMED]
 
-    def not_refreshed(self, dataset: Name, since_us: int) -> Iterator[NotRefreshed]:
+    def downstream_not_refreshed(self, dataset: Name, since_us: int) -> Iterator[NotRefreshed]:
         """Yield the datasets downstream that were not written since a moment."""
-        for name, far in self.around(dataset, forward=True):
-            last = self.times.last(self.times.outputs(name), self.now_us)
+        for name, far in self.connected_datasets(dataset, forward=True):
+            last = self.times.last_write_us(self.times.job_outputs_of(name), self.now_us)
             if last is not None and last <= since_us:
-                yield NotRefreshed(*name.parts, far, iso(last), False)
+                yield NotRefreshed(*name.parts, far, iso_time(last), False)
 
-    def shown_dataset(self, dataset: Name) -> HealthItem:
+    def dataset_health_item(self, dataset: Name) -> HealthItem:
         """Return the health item of a dataset, including upstream problems."""
-        state = self.of_dataset(dataset)
-        return self.shown("dataset", dataset, state, self.waits_for(dataset) if state.is_healthy else [])
+        state = self.dataset_health(dataset)
+        return self.health_item("dataset", dataset, state, self.upstream_problems(dataset) if state.is_healthy else [])
 
-    def shown(
+    def health_item(
         self, kind: str, name: Name, state: HealthState, waits_for: Sequence[Name], failed_with: Sequence[Name] = ()
     ) -> HealthItem:
         """Return a health item. The reason starts with the error of the failed run."""
         status, reason, found = state.status, state.reason, state.punctuality
-        run = self.shown_run(state.run) if state.run else None
+        run = self.health_run(state.run) if state.run else None
         if status == "failed" and run and run.error:
             reason = f"{run.error}; {reason}"
         if waits_for:
@@ -198,20 +202,20 @@ class HealthReader:
             status, reason = "stale", f"not written since {names} failed or became late; {reason}"
         return HealthItem(
             "job" if kind == "job" else "dataset", *name.parts, status, reason,
-            iso(state.success.time_us) if state.success else None,
+            iso_time(state.success.time_us) if state.success else None,
             self.times.run_key(state.success.run) if state.success else None,
             run,
-            found.rhythm.usual_us / _SECOND if found.rhythm else None, iso(found.due_us),
+            found.rhythm.usual_us / _SECOND if found.rhythm else None, iso_time(found.due_us),
             found.late_us / _SECOND if found.late_us is not None else None,
             [Dataset(*each.parts) for each in waits_for],
             [Job(*each.parts) for each in failed_with], None, None,
         )  # fmt: skip
 
-    def shown_run(self, run: NewestRun) -> HealthRun:
+    def health_run(self, run: NewestRun) -> HealthRun:
         """Return a run for answers, with its error if it failed."""
         job = self._live.job(self._live.names.name(run.job))
-        error = self.times.error(run.run) if run.failed else None
-        return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso(run.time_us), error)
+        error = self.times.run_error(run.run) if run.has_failed else None
+        return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso_time(run.time_us), error)
 
 
 _MAX_SKEW_US = 60_000_000
@@ -240,31 +244,31 @@ class HealthCache:
         self._generation = 0
         self._now_us = self._ahead_us = 0
 
-    def moment(self, now_us: int) -> int:
+    def answer_time_us(self, now_us: int) -> int:
         """Return the moment at which a request is answered."""
         if now_us < self._now_us - _MAX_SKEW_US:
             self._now_us = self._generation = 0
         self._now_us = max(self._now_us, now_us)
         return self._now_us
 
-    def update(self, live: LiveGraph, reader: HealthReader, most: int) -> bool:
-        """Check up to `most` items; return whether all items are up to date.
+    def check_due_items(self, live: LiveGraph, reader: HealthReader, max_checks: int) -> bool:
+        """Check up to `max_checks` items; return whether all items are up to date.
 
         live: locked to the generation of the reader.
         """
         self._schedule_by_events(live, reader)
         self._schedule_by_time(reader)
-        for name in list(islice(self._due_datasets, most)):
-            self._check(name, reader)
+        for name in list(islice(self._due_datasets, max_checks)):
+            self._check_dataset(name, reader)
             self._due_datasets.discard(name)
-        for job in list(islice(self._due_jobs, most)):
-            self.jobs[job] = _cached(reader.of_job(job))
+        for job in list(islice(self._due_jobs, max_checks)):
+            self.jobs[job] = _to_cached_health(reader.job_health(job))
             self._due_jobs.discard(job)
         return not (self._due_datasets or self._due_jobs)
 
-    def _check(self, name: Name, reader: HealthReader) -> None:
-        if reader.times.outputs(name):
-            self.datasets[name] = _cached(reader.of_dataset(name))
+    def _check_dataset(self, name: Name, reader: HealthReader) -> None:
+        if reader.times.job_outputs_of(name):
+            self.datasets[name] = _to_cached_health(reader.dataset_health(name))
         else:
             self.datasets.pop(name, None)
 
@@ -273,18 +277,20 @@ class HealthCache:
 
         All items may have changed when a time in the future of an event has come.
         """
-        touched = changed_since(live, self._generation) if self._ahead_us > reader.now_us else None
+        touched = entities_changed_since(live, self._generation) if self._ahead_us > reader.now_us else None
         if touched is None:
             self.datasets.clear()
             self.jobs.clear()
-            self._due_datasets = {live.names.name(number).plain for number in reader.times.all_outputs()}
-            self._due_jobs = set(reader.times.jobs())
+            self._due_datasets = {live.names.name(number).plain for number in reader.times.job_outputs_by_dataset()}
+            self._due_jobs = set(reader.times.job_key_numbers())
         else:
-            for number in touched.datasets:
+            for number in touched.dataset_numbers:
                 name = live.names.name(number)
                 self._due_datasets |= {name.plain, live.resolve(name)}
-            self._due_datasets.update(name.plain for job in touched.jobs for name in reader.times.outputs_of_job(job))
-            self._due_jobs |= touched.jobs & reader.times.with_runs(touched.jobs)
+            self._due_datasets.update(
+                name.plain for job in touched.job_key_numbers for name in reader.times.datasets_written_by_job(job)
+            )
+            self._due_jobs |= touched.job_key_numbers & reader.times.jobs_with_runs(touched.job_key_numbers)
         self._generation, self._ahead_us = live.generation, reader.times.next_run_us()
 
     def _schedule_by_time(self, reader: HealthReader) -> None:
@@ -293,7 +299,7 @@ class HealthCache:
         self._due_jobs.update(job for job, each in self.jobs.items() if each.until_us < now_us)
 
 
-def _cached(state: HealthState) -> CachedHealth:
+def _to_cached_health(state: HealthState) -> CachedHealth:
     return CachedHealth(
         state.until_us, state.success.time_us if state.success else None, None if state.is_healthy else state
     )

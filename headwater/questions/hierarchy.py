@@ -1,6 +1,6 @@
 """The question `hierarchy`: parents and children of a run, with states and durations."""
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.run_history import RunTree, TreeRun
 from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.runs.run_facts import duration_us
@@ -16,18 +16,20 @@ def hierarchy(runs: RunTree, run_id: str, *, limit: int, offset: int) -> Hierarc
 
     Raises NotKnown for an unknown run, and WrongQuestion if the id matches several runs.
     """
-    run = runs.find(run_id)
-    states = {state or UNREPORTED: count for state, count in runs.states(run)}
-    items = [_shown(each) for each in runs.below(run, limit, offset)]
+    run = runs.find_run(run_id)
+    states = {state or UNREPORTED: count for state, count in runs.child_state_counts(run)}
+    items = [_to_hierarchy_run(each) for each in runs.children_page(run, limit, offset)]
     total = sum(states.values())
-    above = [_shown(each) for each in reversed(runs.above(run))]
-    return Hierarchy(_shown(run), above, dict(sorted(states.items())), items, total, total > offset + len(items))
+    above = [_to_hierarchy_run(each) for each in reversed(runs.ancestors(run))]
+    return Hierarchy(
+        _to_hierarchy_run(run), above, dict(sorted(states.items())), items, total, total > offset + len(items)
+    )
 
 
-def _shown(run: TreeRun) -> HierarchyRun:
+def _to_hierarchy_run(run: TreeRun) -> HierarchyRun:
     took_us = duration_us(run.started_us, run.ended_us)
     took = None if took_us is None else took_us // 1000
     job = None if run.job is None else Job(*job_key(run.job, None).parts)
     return HierarchyRun(
-        run.key, job, run.state or UNREPORTED, iso(run.started_us), iso(run.ended_us), took, run.children
+        run.key, job, run.state or UNREPORTED, iso_time(run.started_us), iso_time(run.ended_us), took, run.child_count
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.traversal.masking_surface import SurfaceColumn
@@ -19,9 +19,9 @@ def unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> list[Unfinish
         run, job = snapshot.newest_run(number), Job(*snapshot.job(job_output.job).parts)
         if run is not None and lineage.attempt_state:
             state = ENDED if lineage.attempt_state == "RUNNING" and snapshot.has_ended(run) else lineage.attempt_state
-            each = UnfinishedRun(run, job, state, iso(snapshot.stats(number).last_us))
+            each = UnfinishedRun(run, job, state, iso_time(snapshot.stats(number).last_us))
             known = found.setdefault((run, lineage.attempt_state), each)
-            found[run, lineage.attempt_state] = max(known, each, key=_newest)
+            found[run, lineage.attempt_state] = max(known, each, key=_newest_run_key)
     return sorted(found.values(), key=lambda each: (each.time or "", each.run, each.state), reverse=True)
 
 
@@ -33,13 +33,13 @@ def describe_runs(snapshot: Snapshot, numbers: Iterable[int]) -> str:
     return ", ".join(texts) + (f" and {more} more" if more > 0 else "")
 
 
-def _newest(run: UnfinishedRun) -> tuple[str, str, str]:
+def _newest_run_key(run: UnfinishedRun) -> tuple[str, str, str]:
     return run.time or "", run.job.namespace, run.job.name
 
 
 def removed_day(snapshot: Snapshot) -> str | None:
     """Return the day (UTC) before which events were removed, None if none were removed."""
-    time = iso(snapshot.removed_before_us)
+    time = iso_time(snapshot.removed_before_us)
     return time and time.partition("T")[0]
 
 
@@ -49,7 +49,7 @@ def removal_note(snapshot: Snapshot) -> str:
     return f"Retention removed all events before {day}, which may have named it." if day else ""
 
 
-def unproven(columns: Iterable[SurfaceColumn]) -> Iterator[SurfaceColumn]:
+def with_unproven_exposure(columns: Iterable[SurfaceColumn]) -> Iterator[SurfaceColumn]:
     """Yield surface columns with the exposure that holds if removed events may have written them unmasked.
 
     No column is proven to be masked then: a tagged column counts as exposed (rule 8.5), any other masked column as

@@ -76,7 +76,7 @@ def job_graph(
     Raises NotKnown for an unknown job, and WrongQuestion if several jobs match.
     """
     jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if group.has_job and counted.says(number)}
-    flow = _data_flow(snapshot, counted, known.fold)
+    flow = _read_dataset_flow(snapshot, counted, known.fold)
     control, cut = _control_flow(known, (job for job in jobs if len(known.ancestors(job)) == 1))
     level_of = {
         each.job: each.level
@@ -88,16 +88,16 @@ def job_graph(
     far: dict[Name, int] = {}
     start = None
     if bounds.job is not None:
-        start = known.fold(_find(snapshot, every | jobs, known, *bounds.job))
-        far = _around(start, flow, control, bounds)
-    limited = islice(_connected_first(far or every, flow, control, far), bounds.limit)
+        start = known.fold(_find_job(snapshot, every | jobs, known, *bounds.job))
+        far = _distances_from_job(start, flow, control, bounds)
+    limited = islice(_in_display_order(far or every, flow, control, far), bounds.limit)
     shown = sorted(limited, key=lambda job: (abs(far.get(job, 0)), -represents[job], job))
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
         JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), represents[job], far.get(job))
         for job in shown
     ]
-    flows, hubs = _flows(flow, place, start)
+    flows, hubs = _data_flows_and_hubs(flow, place, start)
     return JobGraph(
         granularity,
         nodes,
@@ -113,8 +113,8 @@ def job_graph(
     )
 
 
-def _connected_first(
-    jobs: Iterable[Name], flow: _DatasetFlow, control: Iterable[Pair], far: Mapping[Name, int]
+def _in_display_order(
+    jobs: Iterable[Name], flow: _DatasetFlow, control: Iterable[Pair], distances: Mapping[Name, int]
 ) -> Iterator[Name]:  # fmt: skip
     """Yield jobs nearest first, or connected ones starting with the job that has the most flows."""
     neighbours: defaultdict[Name, set[Name]] = defaultdict(set)
@@ -123,15 +123,15 @@ def _connected_first(
         neighbours[successor].add(predecessor)
     sides = (flow.written, flow.readers), (flow.read, flow.writers)
 
-    def weight(job: Name) -> tuple[int, int, Name]:
+    def sort_key(job: Name) -> tuple[int, int, Name]:
         flows = sum(len(others.get(each, ())) for own, others in sides for each in own.get(job, ()))
-        return abs(far.get(job, 0)), -flows - len(neighbours.get(job, ())), job
+        return abs(distances.get(job, 0)), -flows - len(neighbours.get(job, ())), job
 
-    if far:
-        yield from sorted(jobs, key=weight)
+    if distances:
+        yield from sorted(jobs, key=sort_key)
         return
     seen, visited = set[Name](), (set[Name](), set[Name]())
-    for start in sorted(jobs, key=weight):
+    for start in sorted(jobs, key=sort_key):
         todo = deque([start])
         while todo:
             job = todo.popleft()
@@ -144,17 +144,20 @@ def _connected_first(
                 fresh = own.get(job, set()) - gone
                 gone.update(fresh)
                 found.update(*(others.get(dataset, ()) for dataset in fresh))
-            todo.extend(sorted(found - seen, key=weight))
+            todo.extend(sorted(found - seen, key=sort_key))
 
 
-def _flows(flow: _DatasetFlow, place: Mapping[Name, int], asked: Name | None) -> tuple[list[DataFlow], list[DataHub]]:
+def _data_flows_and_hubs(
+    flow: _DatasetFlow, position_of: Mapping[Name, int], central_job: Name | None
+) -> tuple[list[DataFlow], list[DataHub]]:
     """Return data flows between shown jobs as pairs, and datasets with too many pairs as hubs."""
     found: defaultdict[tuple[int, int], list[Name]] = defaultdict(list)
     hubs = []
-    middle = -1 if asked is None else place.get(asked, -1)
+    middle = -1 if central_job is None else position_of.get(central_job, -1)
     for dataset in sorted(flow.writers):
         writers, readers = (
-            sorted(place[job] for job in side.get(dataset, ()) if job in place) for side in (flow.writers, flow.readers)
+            sorted(position_of[job] for job in side.get(dataset, ()) if job in position_of)
+            for side in (flow.writers, flow.readers)
         )
         is_hub = len(writers) * len(readers) > _PAIRS * (len(writers) + len(readers))
         if is_hub:
@@ -170,16 +173,16 @@ def _flows(flow: _DatasetFlow, place: Mapping[Name, int], asked: Name | None) ->
     return flows, hubs
 
 
-def _find(snapshot: Snapshot, there: Iterable[Name], known: JobContext, namespace: str | None, name: str) -> Name:
-    every = [*there]
+def _find_job(snapshot: Snapshot, jobs: Iterable[Name], known: JobContext, namespace: str | None, name: str) -> Name:
+    every = [*jobs]
     try:
-        return find_job(snapshot, every, namespace, name, whole=True)
+        return find_job(snapshot, every, namespace, name, exact=True)
     except NotKnown:  # it may have run without reporting datasets
         others = [*known.named(namespace, name)]
         return find_job(snapshot, others or every, namespace, name)
 
 
-def _data_flow(snapshot: Snapshot, counted: CountedEdges, fold: FoldJob) -> _DatasetFlow:
+def _read_dataset_flow(snapshot: Snapshot, counted: CountedEdges, fold: FoldJob) -> _DatasetFlow:
     found = _DatasetFlow(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
     for number, (group, lineage) in snapshot.graph.sets.items():
         if group.has_job and counted.says(number):
@@ -205,7 +208,7 @@ def _control_flow(known: JobContext, jobs: Iterable[Name]) -> tuple[dict[Pair, D
     return dependencies, len(asked) > _MAX_JOBS
 
 
-def _around(start: Name, flow: _DatasetFlow, control: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
+def _distances_from_job(start: Name, flow: _DatasetFlow, control: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
     """Return the jobs around a job with their distance, negative upstream."""
     links: tuple[defaultdict[Name, set[Name]], ...] = (defaultdict(set), defaultdict(set))
     for predecessor, successor in control:
@@ -216,12 +219,12 @@ def _around(start: Name, flow: _DatasetFlow, control: Iterable[Pair], bounds: Jo
         (links[0], flow.read, flow.writers, bounds.up, -1),
         (links[1], flow.written, flow.readers, bounds.down, 1),
     ):
-        for job, far in _reached(start, _Steps(neighbours, through, jobs), depth):
+        for job, far in _reachable_jobs(start, _JobSteps(neighbours, through, jobs), depth):
             found.setdefault(job, sign * far)
     return found
 
 
-class _Steps(NamedTuple):
+class _JobSteps(NamedTuple):
     """Steps from a job: to dependent jobs, and through datasets to the jobs on their other side."""
 
     neighbours: Mapping[Name, set[Name]]
@@ -229,7 +232,7 @@ class _Steps(NamedTuple):
     jobs: Mapping[Name, set[Name]]
 
 
-def _reached(start: Name, steps: _Steps, depth: int) -> Iterator[tuple[Name, int]]:
+def _reachable_jobs(start: Name, steps: _JobSteps, depth: int) -> Iterator[tuple[Name, int]]:
     """Yield reachable jobs, nearest first. Each dataset is visited once."""
     todo, seen, visited = deque([(start, 0)]), {start}, set[Name]()
     while todo:

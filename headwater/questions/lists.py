@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from headwater.common.paging import Cell, ListPage, RowOrder, SortedRow
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.entity_lists import EntityLists, ListedDataset, ListedJob
 from headwater.index.reading.jobs import original_names
 from headwater.index.reading.live_graph import LiveGraph
@@ -26,7 +26,7 @@ from headwater.questions.answer_types.lists import (
     Runs,
 )
 from headwater.questions.conversions import former_location
-from headwater.questions.declaring import composed
+from headwater.questions.declaring import parameter_group
 
 _CHOICES = 200
 _MINUTE_US = 60_000_000
@@ -49,13 +49,13 @@ class ListFilter(NamedTuple):
             self.namespace in (None, row.name.namespace)
             and (self.owner is None or self.owner in row.owners)
             and (self.tag is None or self.tag.casefold() in map(str.casefold, row.tags))
-            and (self.state is None or (job is not None and self.state in _states(job, now_us)))
+            and (self.state is None or (job is not None and self.state in _states_for_filter(job, now_us)))
             and (self.since_us is None or (time_us is not None and time_us >= self.since_us))
             and (self.until_us is None or (time_us is not None and time_us < self.until_us))
         )
 
 
-@composed
+@parameter_group
 def list_filter(
     *, namespace: p.InNamespace = None, owner: p.Owner = None, tag: p.Tagged = None, state: p.RunStateAsked = None,
     since: p.Since = None, until: p.Before = None,
@@ -71,26 +71,32 @@ def datasets(
     """Answer a page of datasets. system: include system tables. former: include former locations."""
     known, of = EntityLists(live, rules).datasets(), ("datasets", rules.rules_hash, former)
     is_former = live.naming.moved.former
-    every = known if former else live.listed((*of, "named"), lambda: [row for row in known if not is_former(row.name)])
+    every = (
+        known if former else live.cached_list((*of, "named"), lambda: [row for row in known if not is_former(row.name)])
+    )
     hides = is_never_hidden if system else rules.is_system
-    rows = live.listed((*of, system), lambda: [row for row in every if not hides(row.name)])
-    left_out = [] if system else live.listed((*of, "hidden"), lambda: [row for row in every if hides(row.name)])
-    hidden = sum(wanted.matches(row, row.job, row.written_us, now_us) for row in left_out)
+    rows = live.cached_list((*of, system), lambda: [row for row in every if not hides(row.name)])
+    left_out = [] if system else live.cached_list((*of, "hidden"), lambda: [row for row in every if hides(row.name)])
+    hidden = sum(wanted.matches(row, row.written_by, row.written_us, now_us) for row in left_out)
 
     def sorted_rows() -> list[SortedRow[ListedDataset]]:
-        fitting = (row for row in rows if wanted.matches(row, row.job, row.written_us, now_us))
+        fitting = (row for row in rows if wanted.matches(row, row.written_by, row.written_us, now_us))
         return _DATASETS.sorted_rows(fitting, page)
 
-    cut = _DATASETS.page_from_sorted(_cached(live, (*of, system), wanted, page, sorted_rows), page)
+    cut = _DATASETS.page_from_sorted(_cached_rows(live, (*of, system), wanted, page, sorted_rows), page)
     items = [
         DatasetInList(
-            *row.name.parts, list(row.owners), list(row.tags), row.columns, iso(row.seen_us) or "", iso(row.written_us),
-            Job(*row.job.name.parts) if row.job else None, row.job.integration if row.job else None,
-            _last_run(row.job), former_location(live.naming, row.name),
+            *row.name.parts, list(row.owners), list(row.tags), row.column_count,
+            iso_time(row.seen_us) or "", iso_time(row.written_us),
+            Job(*row.written_by.name.parts) if row.written_by else None,
+            row.written_by.integration if row.written_by else None,
+            _last_run(row.written_by), former_location(live.naming, row.name),
         )
         for row in cut.rows
     ]  # fmt: skip
-    (choices,) = _cached_choices(live, (*of, system), now_us, lambda: _choices(rows, (row.job for row in rows), now_us))
+    (choices,) = _cached_choices(
+        live, (*of, system), now_us, lambda: _filter_choices(rows, (row.written_by for row in rows), now_us)
+    )
     return Datasets(items, hidden, len(known) - len(every), choices, **cut.info)
 
 
@@ -101,60 +107,62 @@ def jobs(live: LiveGraph, rules: UserRules, wanted: ListFilter, page: ListPage, 
     def sorted_rows() -> list[SortedRow[ListedJob]]:
         return _JOBS.sorted_rows((row for row in rows if wanted.matches(row, row, row.last_us, now_us)), page)
 
-    cut = _JOBS.page_from_sorted(_cached(live, of, wanted, page, sorted_rows), page)
+    cut = _JOBS.page_from_sorted(_cached_rows(live, of, wanted, page, sorted_rows), page)
     items = [
         JobInList(
-            *row.name.parts, list(row.owners), list(row.tags), row.integration, row.processing, iso(row.last_us) or "",
+            *row.name.parts, list(row.owners), list(row.tags), row.integration, row.processing,
+            iso_time(row.last_us) or "",
             _last_run(row), original_names(live, row.name),
         )
         for row in cut.rows
     ]  # fmt: skip
-    (choices,) = _cached_choices(live, of, now_us, lambda: _choices(rows, rows, now_us))
+    (choices,) = _cached_choices(live, of, now_us, lambda: _filter_choices(rows, rows, now_us))
     return Jobs(items, choices, **cut.info)
 
 
-def _cached(
-    live: LiveGraph, of: tuple[object, ...], wanted: ListFilter, page: ListPage, make: Callable[[], Sequence[T]]
+def _cached_rows(
+    live: LiveGraph, cache_key: tuple[object, ...], wanted: ListFilter, page: ListPage,
+    compute: Callable[[], Sequence[T]],
 ) -> Sequence[T]:  # fmt: skip
     """Return a sorted list, cached for its next pages.
 
     Lists filtered by state are not cached, because runs become lost.
     """
-    return make() if wanted.state else live.listed((*of, wanted, page.sort, page.folded), make)
+    return compute() if wanted.state else live.cached_list((*cache_key, wanted, page.sort, page.folded_text), compute)
 
 
 def _cached_choices(
-    live: LiveGraph, of: tuple[object, ...], now_us: int, make: Callable[[], Choices]
+    live: LiveGraph, cache_key: tuple[object, ...], now_us: int, compute: Callable[[], Choices]
 ) -> Sequence[Choices]:  # fmt: skip
     """Return the filter choices of a list, cached for at most a minute, because runs become lost."""
-    return live.listed((*of, "choices", now_us // _MINUTE_US), lambda: [make()])
+    return live.cached_list((*cache_key, "choices", now_us // _MINUTE_US), lambda: [compute()])
 
 
 def runs(live: LiveGraph, asked: RunFilter, page: ListPage, now_us: int) -> Runs:
     """Answer a page of runs."""
     cut = listed_runs(live, asked, page, now_us)
-    return Runs([_run(row) for row in cut.rows], **cut.info)
+    return Runs([_to_run_in_list(row) for row in cut.rows], **cut.info)
 
 
-def _run(row: ListedRun) -> RunInList:
-    started, ended, heard = iso(row.started_us), iso(row.ended_us), iso(row.time_us) or ""
-    took = _took(row.started_us, row.ended_us)
+def _to_run_in_list(row: ListedRun) -> RunInList:
+    started, ended, heard = iso_time(row.started_us), iso_time(row.ended_us), iso_time(row.time_us) or ""
+    took = _duration_s(row.started_us, row.ended_us)
     return RunInList(row.key, Job(*row.job.parts), row.state, row.processing, started, ended, heard, took)
 
 
 def _last_run(job: ListedJob | None) -> LastRun | None:
     if job is None or job.run is None:
         return None
-    took = _took(job.started_us, job.ended_us)
-    return LastRun(job.run, job.state or "", iso(job.started_us), iso(job.ended_us), took)
+    took = _duration_s(job.started_us, job.ended_us)
+    return LastRun(job.run, job.state or "", iso_time(job.started_us), iso_time(job.ended_us), took)
 
 
-def _took(started_us: int | None, ended_us: int | None) -> float | None:
+def _duration_s(started_us: int | None, ended_us: int | None) -> float | None:
     took_us = duration_us(started_us, ended_us)
     return None if took_us is None else took_us / 1_000_000
 
 
-def _states(job: ListedJob, now_us: int) -> tuple[str, ...]:
+def _states_for_filter(job: ListedJob, now_us: int) -> tuple[str, ...]:
     if job.state is None or job.newest_event_us is None:
         return ()
     has_ended, is_streaming = job.state != "RUNNING", job.processing != "BATCH"
@@ -162,22 +170,22 @@ def _states(job: ListedJob, now_us: int) -> tuple[str, ...]:
     return (job.state, LOST) if lost else (job.state,)
 
 
-def _choices(
+def _filter_choices(
     rows: Sequence[ListedDataset] | Sequence[ListedJob], of_jobs: Iterable[ListedJob | None], now_us: int
 ) -> Choices:
     return Choices(
-        _most(row.name.namespace for row in rows),
-        _most(owner for row in rows for owner in row.owners),
-        _most(tag for row in rows for tag in row.tags),
-        _most(state for job in of_jobs if job for state in _states(job, now_us)),
+        _most_frequent(row.name.namespace for row in rows),
+        _most_frequent(owner for row in rows for owner in row.owners),
+        _most_frequent(tag for row in rows for tag in row.tags),
+        _most_frequent(state for job in of_jobs if job for state in _states_for_filter(job, now_us)),
     )
 
 
-def _most(words: Iterable[str]) -> dict[str, int]:
+def _most_frequent(words: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(words).items(), key=lambda each: (-each[1], each[0]))[:_CHOICES])
 
 
-def _member_of(job: ListedJob | None, member: str) -> Cell:
+def _job_member(job: ListedJob | None, member: str) -> Cell:
     found: Cell = getattr(job, member) if job else None
     return found
 
@@ -187,11 +195,14 @@ _DATASETS = RowOrder[ListedDataset](
     {
         "name": lambda row: row.name.name, "namespace": lambda row: row.name.namespace,
         "owners": lambda row: ", ".join(row.owners), "tags": lambda row: ", ".join(row.tags),
-        "columns": lambda row: row.columns, "last_seen": lambda row: row.seen_us,
-        "last_written": lambda row: row.written_us, "job": lambda row: row.job.name.name if row.job else None,
-        "integration": lambda row: _member_of(row.job, "integration"),
-        "state": lambda row: _member_of(row.job, "state"),
-        "duration": lambda row: _took(row.job.started_us, row.job.ended_us) if row.job else None,
+        "columns": lambda row: row.column_count, "last_seen": lambda row: row.seen_us,
+        "last_written": lambda row: row.written_us,
+        "job": lambda row: row.written_by.name.name if row.written_by else None,
+        "integration": lambda row: _job_member(row.written_by, "integration"),
+        "state": lambda row: _job_member(row.written_by, "state"),
+        "duration": lambda row: (
+            _duration_s(row.written_by.started_us, row.written_by.ended_us) if row.written_by else None
+        ),
     },
     "name",
     lambda row: row.name.parts,
@@ -205,7 +216,7 @@ _JOBS = RowOrder[ListedJob](
         "owners": lambda row: ", ".join(row.owners), "tags": lambda row: ", ".join(row.tags),
         "integration": lambda row: row.integration, "processing": lambda row: row.processing,
         "last_seen": lambda row: row.last_us, "state": lambda row: row.state,
-        "started": lambda row: row.started_us, "duration": lambda row: _took(row.started_us, row.ended_us),
+        "started": lambda row: row.started_us, "duration": lambda row: _duration_s(row.started_us, row.ended_us),
     },
     "name",
     lambda row: row.name.parts,

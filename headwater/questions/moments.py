@@ -33,7 +33,7 @@ class Moment(NamedTuple):
         return self.time_us
 
 
-def read_moment(parameter: str, text: str) -> Moment:
+def parse_moment(parameter: str, text: str) -> Moment:
     """Parse a moment. Raises WrongQuestion with the name of the parameter."""
     if found := _WORD.fullmatch(text):
         return Moment(None, found[1] or found[3], found[2] or "")

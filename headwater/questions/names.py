@@ -14,7 +14,7 @@ Bind = Callable[[Name, int | None], Iterable[Step]]
 """From a canonical name and a time (us, None: now) to the steps of its binding, none if it has no binding."""
 
 
-def unbound(_name: Name, _at_us: int | None) -> Iterable[Step]:
+def no_bindings(_name: Name, _at_us: int | None) -> Iterable[Step]:
     """Return no binding; for rules without observed events."""
     return ()
 
@@ -30,7 +30,7 @@ UNKNOWN_EVENT = NamingEvent()
 
 
 def explain_name(
-    rules: NameRules, namespace: str, name: str, *, at_us: int | None = None, bind: Bind = unbound,
+    rules: NameRules, namespace: str, name: str, *, at_us: int | None = None, bind: Bind = no_bindings,
     event: NamingEvent = UNKNOWN_EVENT,
 ) -> Names:  # fmt: skip
     """Return the name as sent, and each rule that changed it, with the reason."""
@@ -51,11 +51,11 @@ def explain_job(rules: NameRules, namespace: str, name: str) -> Names:
     return Names(Job(*steps[-1].after.parts), rules.rules_hash, items)
 
 
-def rules_in_force(found: ActiveRules) -> Rules:
+def active_rules_answer(found: ActiveRules) -> Rules:
     """Return the active rules and the errors in the user's files.
 
     indexed: lineage already uses these rules for names; false while the index is rebuilt.
     """
     rules = found.rules
     declared = len(rules.tags), len(rules.masking), len(rules.consumers)
-    return Rules(rules.rules_hash, rules.names.rules_hash, found.indexed, *declared, found.problems)
+    return Rules(rules.rules_hash, rules.names.rules_hash, found.is_indexed, *declared, found.problems)

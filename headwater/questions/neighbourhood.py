@@ -21,21 +21,21 @@ from headwater.questions.answer_types.graphs import (
     Neighbourhood,
     TableEdge,
 )
-from headwater.questions.conversions import shown_column, shown_transformation
+from headwater.questions.conversions import column_for_answer, transformation_for_answer
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
 
-class Feed(NamedTuple):
+class StepIntoColumn(NamedTuple):
     """A step into a column from a node. Through dropped datasets, the transformation combines all steps."""
 
     node: int
     transformation: Transformation
 
 
-def feeds(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
+def steps_into_column(graph: Graph, node: int, counted: CountedEdges) -> Iterator[StepIntoColumn]:
     """Yield the steps into a column, each once, through the meeting points of dataset-wide edges."""
-    seen: set[Feed] = set()
-    todo = list(_next(graph, node, counted))
+    seen: set[StepIntoColumn] = set()
+    todo = list(_direct_steps_into(graph, node, counted))
     while todo:
         feed = todo.pop(0)
         if feed in seen:
@@ -43,23 +43,23 @@ def feeds(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
         seen.add(feed)
         if graph.dataset_of[feed.node] in counted.hidden:
             todo += (
-                Feed(each.node, _over(feed.transformation, each.transformation))
-                for each in _next(graph, feed.node, counted)
+                StepIntoColumn(each.node, _combine_transformations(feed.transformation, each.transformation))
+                for each in _direct_steps_into(graph, feed.node, counted)
             )
         else:
             yield feed
 
 
-def _next(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
+def _direct_steps_into(graph: Graph, node: int, counted: CountedEdges) -> Iterator[StepIntoColumn]:
     for far, transformation, number in graph.into.edges(node):
         if not counted.live[number]:
             continue
         beyond = graph.into.edges(far) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
         for source, onward, _ in beyond:
-            yield Feed(source, graph.transformations[onward or transformation])
+            yield StepIntoColumn(source, graph.transformations[onward or transformation])
 
 
-def _over(one: Transformation, other: Transformation) -> Transformation:
+def _combine_transformations(one: Transformation, other: Transformation) -> Transformation:
     """Combine two transformations in sequence."""
     return Transformation(
         one.is_direct and other.is_direct, one.is_masked or other.is_masked, one.subtype or other.subtype, None
@@ -72,7 +72,7 @@ COLUMNS_NAMED = 200
 Ends = tuple[int, int]
 
 
-class PictureBounds(NamedTuple):
+class GraphBounds(NamedTuple):
     """Maximum distances upstream and downstream. limit: maximum number of columns, or tables."""
 
     up: int
@@ -80,7 +80,7 @@ class PictureBounds(NamedTuple):
     limit: int
 
 
-class _Found(NamedTuple):
+class _FoundTables(NamedTuple):
     """distances: by dataset, negative upstream. columns: (node, distance, masked) in the order of the answer."""
 
     distances: dict[int, int]
@@ -95,7 +95,7 @@ def neighbourhood(
     counted: CountedEdges,
     *,
     mode: Mode,
-    reach: PictureBounds,
+    reach: GraphBounds,
     fold: FoldJob = keep_job,
     hides: Callable[[Name], bool] = is_never_hidden,
 ) -> Neighbourhood:
@@ -111,7 +111,7 @@ def neighbourhood(
     number = counted.lifetimes.newest_with_lineage(dataset)
     links = TableLinks(snapshot, counted, hides if key is None else is_never_hidden)
     if number is None:
-        found = _Found({}, [], truncated=False)
+        found = _FoundTables({}, [], truncated=False)
     elif key is None:
         found = _tables_around(links, number, reach)
     else:
@@ -121,11 +121,11 @@ def neighbourhood(
     order = sorted(found.distances, key=lambda each: (found.distances[each], snapshot.graph.names[each]))
     place = {each: at for at, each in enumerate(order)}
     return Neighbourhood(
-        shown_column(snapshot, dataset, key),
+        column_for_answer(snapshot, dataset, key),
         mode,
-        [_table(snapshot, links, each, found.distances) for each in order]
-        or [LineageTable(*_named(snapshot, dataset), 0, False, 0, 0)],
-        [_column(snapshot, place, *each) for each in found.columns],
+        [_to_lineage_table(snapshot, links, each, found.distances) for each in order]
+        or [LineageTable(*_sort_key(snapshot, dataset), 0, False, 0, 0)],
+        [_to_lineage_column(snapshot, place, *each) for each in found.columns],
         list(_column_edges(snapshot, counted, mode, [node for node, _, _ in found.columns])),
         list(_table_edges(snapshot, links, place, fold)),
         len(links.hidden_neighbours - place.keys()),
@@ -136,8 +136,8 @@ def neighbourhood(
 class TableLinks:
     """Links between tables: edge sets by (source, output). hidden_neighbours: hidden neighbours."""
 
-    def __init__(self, snapshot: Snapshot, counted: CountedEdges, hides: Callable[[Name], bool]):
-        self._graph, self._counted, self._hides = snapshot.graph, counted, hides
+    def __init__(self, snapshot: Snapshot, counted: CountedEdges, is_hidden: Callable[[Name], bool]):
+        self._graph, self._counted, self._hides = snapshot.graph, counted, is_hidden
         self.hidden_neighbours: set[int] = set()
 
     def neighbours(self, number: int, *, forward: bool) -> dict[int, list[int]]:
@@ -148,7 +148,7 @@ class TableLinks:
         found: dict[int, list[int]] = {}
         todo, seen = [number, *(self._counted.lifetimes.others(number) if forward else ())], {number}
         while todo:
-            for far, edge_set in self._next(todo.pop(0), forward=forward):
+            for far, edge_set in self._linked_tables(todo.pop(0), forward=forward):
                 if far not in self._counted.hidden:
                     found.setdefault(far, []).append(edge_set)
                 elif far not in seen:
@@ -159,7 +159,7 @@ class TableLinks:
         self.hidden_neighbours |= hidden
         return {far: edge_sets for far, edge_sets in found.items() if far not in hidden}
 
-    def _next(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
+    def _linked_tables(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
         graph = self._graph
         for edge_set in sorted((graph.feeds if forward else graph.fed_by).get(number, ())):
             _, lineage = graph.sets[edge_set]
@@ -173,7 +173,7 @@ class TableLinks:
                     yield far, edge_set
 
 
-def _tables_around(links: TableLinks, start: int, reach: PictureBounds) -> _Found:
+def _tables_around(links: TableLinks, start: int, reach: GraphBounds) -> _FoundTables:
     distances = {start: 0}
     truncated = False
     for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
@@ -188,7 +188,7 @@ def _tables_around(links: TableLinks, start: int, reach: PictureBounds) -> _Foun
                     if len(distances) < reach.limit:
                         distances.setdefault(each, sign * (far + 1))
                         queue.append((each, far + 1))
-    return _Found(distances, [], truncated)
+    return _FoundTables(distances, [], truncated)
 
 
 def _columns_around(
@@ -199,8 +199,8 @@ def _columns_around(
     counted: CountedEdges,
     *,
     mode: Mode,
-    reach: PictureBounds,
-) -> _Found:
+    reach: GraphBounds,
+) -> _FoundTables:
     columns = [(node, 0, False) for node in starts]
     known, truncated = set(starts), False
     for forward, depth, sign in ((False, reach.up, -1), (True, reach.down, 1)):
@@ -223,14 +223,14 @@ def _columns_around(
             for each, edge_sets in links.neighbours(number, forward=False).items():
                 if not all(snapshot.graph.sets[edge_set][1].has_column_lineage for edge_set in edge_sets):
                     distances.setdefault(each, far - 1)
-    return _Found(distances, columns, truncated)
+    return _FoundTables(distances, columns, truncated)
 
 
-def _table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, int]) -> LineageTable:
+def _to_lineage_table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, int]) -> LineageTable:
     fed_by, feeding = links.neighbours(number, forward=False), links.neighbours(number, forward=True)
     sets = snapshot.graph.sets
     return LineageTable(
-        *_named(snapshot, snapshot.graph.names[number]),
+        *_sort_key(snapshot, snapshot.graph.names[number]),
         shown[number],
         any(sets[each][1].has_column_lineage for edge_sets in fed_by.values() for each in edge_sets),
         sum(each not in shown for each in fed_by),
@@ -238,27 +238,29 @@ def _table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, 
     )
 
 
-def _named(snapshot: Snapshot, name: Name) -> tuple[str, str, list[str], int]:
+def _sort_key(snapshot: Snapshot, name: Name) -> tuple[str, str, list[str], int]:
     names = snapshot.columns(name).names
     return *name.parts, list(names[:COLUMNS_NAMED]), len(names)
 
 
-def _column(snapshot: Snapshot, place: dict[int, int], node: int, distance: int, masked: bool) -> LineageColumn:
+def _to_lineage_column(
+    snapshot: Snapshot, table_positions: dict[int, int], node: int, distance: int, masked: bool
+) -> LineageColumn:
     dataset, key = snapshot.graph.columns[node]
     shown = snapshot.columns(snapshot.graph.names[dataset]).displayed_spelling(key or "")
-    return LineageColumn(place[dataset], shown, distance, masked)
+    return LineageColumn(table_positions[dataset], shown, distance, masked)
 
 
 def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: list[int]) -> Iterator[ColumnEdge]:
     place = {node: at for at, node in enumerate(nodes)}
     for node, at in place.items():
         transformations: dict[int, list[Transformation]] = {}
-        for feed in feeds(snapshot.graph, node, counted):
+        for feed in steps_into_column(snapshot.graph, node, counted):
             if feed.node in place and (mode == "any" or feed.transformation.is_direct):
                 transformations.setdefault(feed.node, []).append(feed.transformation)
         for source, found in sorted(transformations.items(), key=lambda each: place[each[0]]):
             clearest = min(found, key=lambda each: (not each.is_direct, each.is_masked, each.subtype or ""))
-            transformation = shown_transformation(clearest)
+            transformation = transformation_for_answer(clearest)
             yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
 
 

@@ -9,23 +9,23 @@ from headwater.lineage.snapshots.as_of import AsOf
 from headwater.lineage.snapshots.whole_rewrites import DAY_US
 from headwater.lineage.traversal.impact import Mode
 from headwater.questions import parameters as p
-from headwater.questions.declaring import composed
+from headwater.questions.declaring import parameter_group
 from headwater.questions.subjects import Bounds, Subject
 
 
-@composed
-def as_of_from(
+@parameter_group
+def read_as_of(
     *, view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None,
     origins: p.Origins = None, window: p.Window = None,
 ) -> AsOf:  # fmt: skip
     """Return the view of lineage that the parameters select."""
     return AsOf(
-        as_of, known_at, seen_since, view == "all", origins_of(origins), newest=view == "newest",
+        as_of, known_at, seen_since, view == "all", parse_origins(origins), newest=view == "newest",
         window_us=None if window is None else window * DAY_US,
     )  # fmt: skip
 
 
-def origins_of(text: str | None) -> frozenset[EdgeOrigin]:
+def parse_origins(text: str | None) -> frozenset[EdgeOrigin]:
     """Parse a list of origins, all if it is empty. Raises WrongQuestion for an unknown origin."""
     asked = {each.strip() for each in (text or "").split(",") if each.strip()}
     for each in sorted(asked - EDGE_ORIGINS):
@@ -38,15 +38,15 @@ def origins_of(text: str | None) -> frozenset[EdgeOrigin]:
 class Walk(NamedTuple):
     """The parameters of `impact` and `upstream`: start, mode, bounds and what to return."""
 
-    asked: Subject
+    start: Subject
     mode: Mode
     bounds: Bounds
     roots: bool
     paths: bool
 
 
-@composed
-def walk_of(
+@parameter_group
+def read_walk(
     *, namespace: p.Namespace = None, dataset: p.Dataset, column: p.Column = None, mode: p.Mode = "value",
     depth: p.Depth = p.MAX_DEPTH, limit: p.Limit = 1_000, roots: p.Roots = False, paths: p.Paths = False,
 ) -> Walk:  # fmt: skip
@@ -61,8 +61,8 @@ class Ends(NamedTuple):
     end: Subject
 
 
-@composed
-def ends_of(
+@parameter_group
+def read_ends(
     *, from_namespace: p.FromNamespace = None, from_dataset: p.FromDataset, from_column: p.FromColumn = None,
     to_namespace: p.ToNamespace = None, to_dataset: p.ToDataset, to_column: p.ToColumn = None,
 ) -> Ends:  # fmt: skip
@@ -70,7 +70,7 @@ def ends_of(
     return Ends(Subject(from_namespace, from_dataset, from_column), Subject(to_namespace, to_dataset, to_column))
 
 
-@composed
+@parameter_group
 class Between(NamedTuple):
     """The period between two moments."""
 
@@ -78,7 +78,7 @@ class Between(NamedTuple):
     to: p.ToMoment = None
 
 
-@composed
+@parameter_group
 def list_page(
     text: p.Containing = None, sort: p.Sort = None, cursor: p.Cursor = None, limit: p.Limit = 1_000
 ) -> ListPage:  # fmt: skip
@@ -90,7 +90,7 @@ NewestPage = NewType("NewestPage", ListPage)
 """A page of items that may be large, such as events with their bodies."""
 
 
-@composed
+@parameter_group
 def newest_page(
     text: p.Containing = None, sort: p.Sort = None, cursor: p.Cursor = None, limit: p.Listed = 100
 ) -> NewestPage:  # fmt: skip
@@ -102,7 +102,7 @@ FoundPage = NewType("FoundPage", ListPage)
 """A page of search results."""
 
 
-@composed
+@parameter_group
 def found_page(sort: p.Sort = None, cursor: p.Cursor = None, limit: p.Found = 20) -> FoundPage:
     """Return the requested page of search results."""
     return FoundPage(ListPage(None, sort, cursor, limit))

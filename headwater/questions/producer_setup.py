@@ -43,7 +43,7 @@ _JAR = "openlineage-spark_2.12-1.53.0.jar"
 _ADDRESS = re.compile(r"https?://[\w.:\[\]-]+(/[\w./-]*)?", re.ASCII)
 
 
-def properties(url: str, namespace: str, captured: tuple[str, ...]) -> dict[str, str]:
+def spark_properties(url: str, namespace: str, captured: tuple[str, ...]) -> dict[str, str]:
     """Return the Spark properties for a Fabric environment or a Databricks cluster, without the key.
 
     url: of the receiver. namespace: of the jobs. There is no compression, because Azure Functions accept no chunked
@@ -86,27 +86,29 @@ def producer_setups(url: str, run: str | None = None, time: datetime | None = No
         raise WrongQuestion(f"url={url[:80]!r} is not an address. Write it like https://headwater.example:5000.")
     url = url.rstrip("/")
     event = json.dumps(arrival_event(run or str(uuid4()), time or datetime.now(UTC)))
-    spark = properties(url, "spark", SPARK) | {_COMPRESSION: "gzip"}
+    spark = spark_properties(url, "spark", SPARK) | {_COMPRESSION: "gzip"}
     fabric, databricks = (
-        properties(url, "fabric/WORKSPACE", FABRIC),
-        properties(url, "databricks/WORKSPACE", DATABRICKS),
+        spark_properties(url, "fabric/WORKSPACE", FABRIC),
+        spark_properties(url, "databricks/WORKSPACE", DATABRICKS),
     )
     return ProducerSetups(
         [
-            ProducerSetup("fabric", "Microsoft Fabric", "Environment: Spark properties", _conf(fabric, 56)),
+            ProducerSetup("fabric", "Microsoft Fabric", "Environment: Spark properties", _conf_text(fabric, 56)),
             ProducerSetup("databricks-init", "Databricks: jar", "Cluster: init script", _INIT),
-            ProducerSetup("databricks", "Databricks", "Cluster: Spark config", _conf(databricks, 0)),
-            ProducerSetup("spark-submit", "spark-submit", "Shell, in the folder of the listener's jar", _submit(spark)),
-            ProducerSetup("airflow", "Airflow", "Environment of scheduler and workers", _airflow(url)),
+            ProducerSetup("databricks", "Databricks", "Cluster: Spark config", _conf_text(databricks, 0)),
+            ProducerSetup(
+                "spark-submit", "spark-submit", "Shell, in the folder of the listener's jar", _spark_submit_text(spark)
+            ),
+            ProducerSetup("airflow", "Airflow", "Environment of scheduler and workers", _airflow_text(url)),
             ProducerSetup("dbt", "dbt", "Shell, in the project's folder", _DBT.format(url=url, key=KEY)),
             ProducerSetup("python", "Python", "Any program", _PYTHON.format(url=url, key=KEY)),
-            ProducerSetup("curl", "curl", "Shell", _curl(url, event)),
+            ProducerSetup("curl", "curl", "Shell", _curl_text(url, event)),
         ],
         event,
     )
 
 
-def _with_key(conf: dict[str, str]) -> dict[str, str]:
+def _with_key_property(conf: dict[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in conf.items():
         found[name] = value
@@ -115,29 +117,35 @@ def _with_key(conf: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def _conf(conf: dict[str, str], width: int) -> str:
-    return "\n".join(f"{name:<{width}}".ljust(len(name) + 1) + value for name, value in _with_key(conf).items())
+def _conf_text(conf: dict[str, str], width: int) -> str:
+    return "\n".join(
+        f"{name:<{width}}".ljust(len(name) + 1) + value for name, value in _with_key_property(conf).items()
+    )
 
 
-def _submit(conf: dict[str, str]) -> str:
-    lines = ["spark-submit", f"--jars {_JAR}", *(f"--conf {name}={value}" for name, value in _with_key(conf).items())]
+def _spark_submit_text(conf: dict[str, str]) -> str:
+    lines = [
+        "spark-submit",
+        f"--jars {_JAR}",
+        *(f"--conf {name}={value}" for name, value in _with_key_property(conf).items()),
+    ]
     return " \\\n  ".join([*lines, "job.py"])
 
 
-def _transport(url: str) -> dict[str, Any]:
+def _http_transport(url: str) -> dict[str, Any]:
     auth = {"type": "api_key", "apiKey": KEY}
     return {"type": "http", "url": url, "endpoint": "api/v1/lineage", "auth": auth, "compression": "gzip"}
 
 
-def _airflow(url: str) -> str:
+def _airflow_text(url: str) -> str:
     return (
         "pip install apache-airflow-providers-openlineage\n"
         "export AIRFLOW__OPENLINEAGE__NAMESPACE='airflow'\n"
-        f"export AIRFLOW__OPENLINEAGE__TRANSPORT='{json.dumps(_transport(url))}'"
+        f"export AIRFLOW__OPENLINEAGE__TRANSPORT='{json.dumps(_http_transport(url))}'"
     )
 
 
-def _curl(url: str, event: str) -> str:
+def _curl_text(url: str, event: str) -> str:
     return (
         f"curl --fail-with-body {url}/api/v1/lineage \\\n"
         f"  -H 'Authorization: Bearer {KEY}' -H 'Content-Type: application/json' \\\n"

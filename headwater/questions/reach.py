@@ -14,7 +14,7 @@ from headwater.lineage.traversal.frontier import FrontierSearch, Hit
 from headwater.lineage.traversal.impact import Mode, allowed_transformations, walk
 from headwater.questions.answer_types.common import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
 from headwater.questions.answer_types.lineage import PathAnswer, Reach
-from headwater.questions.conversions import ColumnConverter, shown_column
+from headwater.questions.conversions import ColumnConverter, column_for_answer
 from headwater.questions.incomplete_lineage import removed_day, unfinished_runs
 from headwater.questions.subjects import Bounds, Subject, find_column, find_dataset, nodes_of
 
@@ -22,10 +22,10 @@ _MAX_VISITED = 10_000
 """Maximum number of columns to visit if only the far ends are returned."""
 
 
-def reach(
+def reach_answer(
     snapshot: Snapshot,
     rules: NameRules,
-    asked: Subject,
+    start: Subject,
     counted: CountedEdges,
     *,
     forward: bool,
@@ -39,8 +39,8 @@ def reach(
     roots: return only the far ends. paths: return the path to each column, starting at the requested one.
     """
     counted = counted.of_use() if forward else counted.of_rows()
-    dataset = find_dataset(snapshot, rules, asked)
-    key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
+    dataset = find_dataset(snapshot, rules, start)
+    key = None if start.column is None else find_column(snapshot, dataset, start.column)
     starts = nodes_of(snapshot, counted, dataset, key)
     limit = _MAX_VISITED if roots else bounds.limit
     found = walk(snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=limit)
@@ -50,18 +50,22 @@ def reach(
         found = walk(
             snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=_MAX_VISITED
         )
-    ends = [hit for hit in found.hits if not roots or _is_end(snapshot, hit.node, counted, mode, forward=forward)]
+    ends = [
+        hit for hit in found.hits if not roots or _is_last_column(snapshot, hit.node, counted, mode, forward=forward)
+    ]
     hits = sorted(ends, key=lambda hit: hit.presumed)[: bounds.limit]
     shown = ColumnConverter(snapshot, counted.presumed)
-    columns = shown.hits(hits)
+    columns = shown.to_reached_columns(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
-        column.path = _path(shown, found.search, found.ways, hit)
+        column.path = _path_to_hit(shown, found.search, found.ways, hit)
     asked_nodes = found.search.starts if key is not None else ()
-    stops = _stops(snapshot, dataset, [*found.ways, *asked_nodes], counted, forward=forward)
-    return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
+    stops = _find_stops(snapshot, dataset, [*found.ways, *asked_nodes], counted, forward=forward)
+    return Reach(
+        column_for_answer(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits)
+    )
 
 
-def _is_end(snapshot: Snapshot, node: int, counted: CountedEdges, mode: Mode, *, forward: bool) -> bool:
+def _is_last_column(snapshot: Snapshot, node: int, counted: CountedEdges, mode: Mode, *, forward: bool) -> bool:
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
     wave = FrontierSearch(snapshot.graph, [node], counted, forward=forward, allowed=allowed, readers=forward)
     while wave.frontier:
@@ -70,15 +74,15 @@ def _is_end(snapshot: Snapshot, node: int, counted: CountedEdges, mode: Mode, *,
     return True
 
 
-def _path(shown: ColumnConverter, wave: FrontierSearch, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
+def _path_to_hit(shown: ColumnConverter, wave: FrontierSearch, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
     """Return the path to a hit, starting next to the requested column."""
     steps = [hit]
     while steps[-1].parent in hits:
         steps.append(hits[steps[-1].parent])
-    return [PathStep(*shown.place(step.node), shown.via(step)) for step in wave.chosen(reversed(steps))]
+    return [PathStep(*shown.names_of_node(step.node), shown.to_via(step)) for step in wave.chosen(reversed(steps))]
 
 
-class _Link(NamedTuple):
+class _PossibleLink(NamedTuple):
     """A dataset that may be connected, with its job and application."""
 
     dataset: Name
@@ -86,16 +90,16 @@ class _Link(NamedTuple):
     application: str
 
 
-class _Gap(NamedTuple):
+class _LineageGap(NamedTuple):
     """A reason why column lineage stops at a dataset: the edge set, and the table or possible link behind it."""
 
     number: int
     reason: StopReason
     onward: Name | None = None
-    link: _Link | None = None
+    link: _PossibleLink | None = None
 
 
-def _stops(
+def _find_stops(
     snapshot: Snapshot, asked: Name, reached: Iterable[int], counted: CountedEdges, *, forward: bool
 ) -> list[Stop]:
     """Return the stops at the requested dataset and at all datasets with a reached column.
@@ -109,20 +113,23 @@ def _stops(
     for node in reached:
         column = snapshot.graph.columns[node]
         datasets.setdefault(column.dataset, set()).add(column.key or "")
-    gaps: dict[tuple[Name, StopReason], list[_Gap]] = defaultdict(list)
+    gaps: dict[tuple[Name, StopReason], list[_LineageGap]] = defaultdict(list)
     for dataset, keys in datasets.items():
-        for gap in _gaps(snapshot, dataset, keys, counted, forward=forward):
+        for gap in _gaps_at_dataset(snapshot, dataset, keys, counted, forward=forward):
             gaps[names[dataset].plain, gap.reason].append(gap)
-    return [*_removed(snapshot, asked), *(_stop(snapshot, *stop, gaps[stop]) for stop in sorted(gaps))]
+    return [
+        *_stop_at_removed_events(snapshot, asked),
+        *(_to_stop(snapshot, *stop, gaps[stop]) for stop in sorted(gaps)),
+    ]
 
 
-def _removed(snapshot: Snapshot, asked: Name) -> list[Stop]:
+def _stop_at_removed_events(snapshot: Snapshot, asked: Name) -> list[Stop]:
     """Return the stop at the requested dataset if removed events may have reported more lineage."""
     day = removed_day(snapshot)
     return [Stop(*asked.plain.parts, "events_removed", [], [], [], [], [], day)] if day else []
 
 
-def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[_Gap]) -> Stop:
+def _to_stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[_LineageGap]) -> Stop:
     edge_sets = [snapshot.graph.sets[gap.number] for gap in gaps]
     links = sorted({gap.link for gap in gaps if gap.link})
     return Stop(
@@ -138,10 +145,12 @@ def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[
     )
 
 
-def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
+def _gaps_at_dataset(
+    snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool
+) -> Iterator[_LineageGap]:
     """Yield the gaps downstream (forward) or upstream of a dataset. keys: of the requested columns, empty for all."""
     graph = snapshot.graph
-    yield from _attempts(snapshot, dataset, counted, forward=forward)
+    yield from _gaps_of_attempts(snapshot, dataset, counted, forward=forward)
     if forward:
         yield from _table_level_readers(snapshot, dataset, counted)
         datasets = (dataset, *counted.lifetimes.others(dataset)) if graph.read_only else ()
@@ -152,12 +161,14 @@ def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdge
     reason: StopReason = "no_output" if forward else "no_input"
     for number in filter(counted.says, silent):
         if not forward:
-            yield _Gap(number, reason)
-        for link in _possible_links(snapshot, number, counted, forward=forward):
-            yield _Gap(number, reason, link=link)
+            yield _LineageGap(number, reason)
+        for link in _links_within_application(snapshot, number, counted, forward=forward):
+            yield _LineageGap(number, reason, link=link)
 
 
-def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
+def _gaps_of_attempts(
+    snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool
+) -> Iterator[_LineageGap]:
     """Yield the gaps of runs that did not complete: their outputs may contain their inputs."""
     graph = snapshot.graph
     if forward:
@@ -165,31 +176,37 @@ def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forwar
             for number in counted.attempted.intersection(graph.attempts_reading(each)):
                 output = graph.sets[number][1].output
                 if graph.feeds_a_job(number, each):
-                    yield _Gap(number, "not_completed")
+                    yield _LineageGap(number, "not_completed")
                 if output is not None and graph.may_have_written(number, each):
-                    yield from [_Gap(number, "not_completed", output)] if _goes_on(snapshot, output, counted) else ()
+                    yield from (
+                        [_LineageGap(number, "not_completed", output)]
+                        if _may_continue(snapshot, output, counted)
+                        else ()
+                    )
         return
     for number in counted.attempted.intersection(graph.attempts_by_output.get(dataset, ())):
         reads = (*graph.sets[number][1].read_datasets, *graph.through.get(number, ()))
         for name in reads:
             source = graph.dataset(name)
             if source is not None and graph.may_have_written(number, source):
-                yield _Gap(number, "not_completed", name)
+                yield _LineageGap(number, "not_completed", name)
         if not reads or number in graph.unfollowed:
-            yield _Gap(number, "not_completed")
+            yield _LineageGap(number, "not_completed")
 
 
-def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges) -> Iterator[_Gap]:
+def _table_level_writers(
+    snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges
+) -> Iterator[_LineageGap]:
     graph = snapshot.graph
     for number in filter(counted.says, graph.possibly_open.intersection(graph.fed_by.get(dataset, ()))):
         lineage = graph.sets[number][1]
-        leaves_out = _leaves_out(lineage, keys)
+        leaves_out = _leaves_columns_unaccounted(lineage, keys)
         if (
             number in graph.unfollowed
             and graph.may_write_anything(number)
             and (leaves_out or not lineage.has_column_lineage)
         ):
-            yield _Gap(number, "no_input")
+            yield _LineageGap(number, "no_input")
         for name in (*lineage.source_datasets, *lineage.other_inputs, *graph.through.get(number, ())):
             source = graph.dataset(name)
             if source is not None and (
@@ -197,10 +214,10 @@ def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], count
                 or (leaves_out and graph.may_fill(number, source))
                 or _may_come_from(snapshot, number, source, keys)
             ):
-                yield _Gap(number, "no_columns", name)
+                yield _LineageGap(number, "no_columns", name)
 
 
-def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_Gap]:
+def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_LineageGap]:
     graph = snapshot.graph
     for each in (dataset, *counted.lifetimes.others(dataset)) if graph.possibly_open else ():
         for number in graph.possibly_open.intersection(graph.readers(each)):
@@ -212,27 +229,29 @@ def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges
             )
             counts = counted.says(number) if each == dataset else counted.reading[number]
             if counts and graph.feeds_a_job(number, each):
-                yield _Gap(number, "no_output")
-            if counts and hides and lineage.output is not None and _goes_on(snapshot, lineage.output, counted):
-                yield _Gap(number, "no_columns", lineage.output)
+                yield _LineageGap(number, "no_output")
+            if counts and hides and lineage.output is not None and _may_continue(snapshot, lineage.output, counted):
+                yield _LineageGap(number, "no_columns", lineage.output)
 
 
-def _possible_links(snapshot: Snapshot, number: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Link]:
+def _links_within_application(
+    snapshot: Snapshot, edge_set: int, counted: CountedEdges, *, forward: bool
+) -> Iterator[_PossibleLink]:
     """Yield possible links within an application: a reader without output may feed a writer without input.
 
-    number: the edge set of such a reader (forward) or writer.
+    edge_set: the edge set of such a reader (forward) or writer.
     """
     graph = snapshot.graph
-    for application in snapshot.applications(number):
+    for application in snapshot.applications(edge_set):
         for other in snapshot.in_application(application, graph.unsourced if forward else graph.read_only):
             job_output, lineage = graph.sets[other]
             ends = (lineage.output,) if lineage.output else lineage.source_datasets
             for end in ends if counted.says(other) else ():
-                if not forward or _goes_on(snapshot, end, counted):
-                    yield _Link(end.plain, snapshot.job(job_output.job), application)
+                if not forward or _may_continue(snapshot, end, counted):
+                    yield _PossibleLink(end.plain, snapshot.job(job_output.job), application)
 
 
-def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
+def _leaves_columns_unaccounted(lineage: OutputLineage, keys: Set[str]) -> bool:
     """Return whether an edge set leaves one of these columns of its output unaccounted; without keys, any column."""
     missing = frozenset(lineage.unaccounted_columns)
     return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
@@ -250,13 +269,13 @@ def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str])
     return bool(targets) and (not keys or None in targets or any(is_related(key, named) for key in keys))
 
 
-def _goes_on(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
+def _may_continue(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
     """Return whether a dataset exists, or fed something before it was dropped."""
     number = snapshot.graph.dataset(dataset)
     return number is not None and (number not in counted.hidden or bool(snapshot.graph.feeds.get(number)))
 
 
-def path(
+def path_answer(
     snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, counted: CountedEdges, *, mode: Mode
 ) -> PathAnswer:
     """Answer whether one column or dataset reaches another, and the shortest path.
@@ -279,19 +298,19 @@ def path(
         reached = next((hit for hit in layer if hit.node in goal), None)
     stops: list[Stop] = []
     if reached is None:
-        stops = _stops(snapshot, source, hits, counted, forward=True)
-        stops += _unsourced(snapshot, target, goal, counted, mode)
+        stops = _find_stops(snapshot, source, hits, counted, forward=True)
+        stops += _stops_upstream_of_target(snapshot, target, goal, counted, mode)
     return PathAnswer(
-        shown_column(snapshot, source, from_key),
-        shown_column(snapshot, target, to_key),
+        column_for_answer(snapshot, source, from_key),
+        column_for_answer(snapshot, target, to_key),
         mode,
         reached is not None,
-        [] if reached is None else _path(ColumnConverter(snapshot, counted.presumed), wave, hits, reached),
+        [] if reached is None else _path_to_hit(ColumnConverter(snapshot, counted.presumed), wave, hits, reached),
         stops,
     )
 
 
-def _unsourced(
+def _stops_upstream_of_target(
     snapshot: Snapshot, target: Name, goal: Collection[int], counted: CountedEdges, mode: Mode
 ) -> list[Stop]:
     """Return the stops upstream of a target whose writers report no input, because any dataset may feed them."""
@@ -300,5 +319,5 @@ def _unsourced(
     nodes: set[int] = set()
     while wave.frontier:
         nodes.update(hit.node for hit in wave.advance())
-    stops = _stops(snapshot, target, nodes, counted, forward=False)
+    stops = _find_stops(snapshot, target, nodes, counted, forward=False)
     return [stop for stop in stops if stop.reason == "no_input" or (stop.runs and not stop.onward)]

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.dataset_readers import DatasetReaders
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.answer_types.common import Dataset, Job
@@ -14,12 +14,12 @@ DAYS = 90
 """Default period in days."""
 
 
-def usage(readers: DatasetReaders, dataset: Name, since_us: int, until_us: int, *, limit: int) -> Readers:
+def readers_answer(readers: DatasetReaders, dataset: Name, since_us: int, until_us: int, *, limit: int) -> Readers:
     """Answer the runs that read a dataset in a period, dated by their ends. Jobs with most reads come first."""
     by_day: Counter[date] = Counter()
     found: list[tuple[int, int, int]] = []
-    for job in readers.jobs():
-        times = list(readers.times(job, since_us, until_us))
+    for job in readers.job_key_numbers():
+        times = list(readers.read_times_us(job, since_us, until_us))
         if times:
             by_day.update(datetime.fromtimestamp(each // 1_000_000, UTC).date() for each in times)
             found.append((len(times), max(times), job))
@@ -28,23 +28,23 @@ def usage(readers: DatasetReaders, dataset: Name, since_us: int, until_us: int, 
     for day, runs in by_day.items():
         by_week[day - timedelta(days=day.weekday())] += runs
     items = [
-        ReaderItem(Job(*readers.job(job).parts), runs, _users(readers, job), iso(last_us))
+        ReaderItem(Job(*readers.job_display_name(job).parts), runs, _users_of_job(readers, job), iso_time(last_us))
         for runs, last_us, job in found[:limit]
     ]
     return Readers(
         Dataset(*dataset.parts),
         by_day.total(),
-        _listed(by_day),
-        _listed(by_week),
+        _to_daily_reads(by_day),
+        _to_daily_reads(by_week),
         items,
         len(found),
         len(found) > limit,
     )
 
 
-def _users(readers: DatasetReaders, job: int) -> list[str]:
-    return sorted({user for facets in readers.facets(job) if (user := user_of(facets))})
+def _users_of_job(readers: DatasetReaders, job: int) -> list[str]:
+    return sorted({user for facets in readers.run_facets(job) if (user := user_of(facets))})
 
 
-def _listed(counts: Counter[date]) -> list[DailyReads]:
+def _to_daily_reads(counts: Counter[date]) -> list[DailyReads]:
     return [DailyReads(day.isoformat(), runs) for day, runs in sorted(counts.items())]

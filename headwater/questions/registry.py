@@ -14,7 +14,7 @@ _DEFINITIONS = "headwater.questions.definitions"
 _PATH = re.compile(r"[a-z0-9-]+(/([a-z0-9-]+|\{[a-z_]+\}))*")
 
 
-def _as_question(_: str, found: Any) -> Question:
+def _check_question(_: str, found: Any) -> Question:
     """Raise ValueError if an object is not a question that HTTP, commands and agents can serve."""
     if not isinstance(found, Question):
         raise ValueError(f"it is not a question. Declare a function with `@{Question.__module__}.question`.")
@@ -60,21 +60,21 @@ QUESTIONS: Registry[Question] = Registry(
         "around": f"{_DEFINITIONS}.graphs:around",
         "jobs": f"{_DEFINITIONS}.graphs:jobs",
     },
-    _as_question,
+    _check_question,
 )
 """The order is that of the OpenAPI document and of the help of commands."""
 
 
-def collisions_with(known: Sequence[Question], shapes: Sequence[Any] = ()) -> Callable[[Question], str | None]:
+def collision_check(questions: Sequence[Question], shapes: Sequence[Any] = ()) -> Callable[[Question], str | None]:
     """Return a function that objects to a question with the path, command or schema name of another one.
 
-    known: the questions of Headwater. shapes: other shapes of the OpenAPI document. The function also compares a
+    questions: the questions of Headwater. shapes: other shapes of the OpenAPI document. The function also compares a
     question with those to which it did not object before.
     """
-    accepted, used = [*known], [*shapes, *(each.answer for each in known if each.answer)]
+    accepted, used = [*questions], [*shapes, *(each.answer for each in questions if each.answer)]
     names = _schema_names(used)
 
-    def objection(question: Question) -> str | None:
+    def find_collision(question: Question) -> str | None:
         for each in accepted:
             if _address(each) == _address(question):
                 return f"the path {question.path!r} belongs to another question. Choose another path."
@@ -91,7 +91,7 @@ def collisions_with(known: Sequence[Question], shapes: Sequence[Any] = ()) -> Ca
         names = more
         return None
 
-    return objection
+    return find_collision
 
 
 def _schema_names(shapes: Sequence[Any]) -> set[str]:

@@ -7,7 +7,7 @@ import msgspec
 
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.events.transport_losses import FACET
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
@@ -25,7 +25,7 @@ ID_FACETS = frozenset(
 """Run facets with such ids."""
 
 
-def ids_in(facets: Mapping[str, Any]) -> Iterator[str]:
+def external_ids_in(facets: Mapping[str, Any]) -> Iterator[str]:
     """Yield the ids in the facets of a run.
 
     The id of an Airflow task is `dag/run/task`, with `/index` if it is mapped.
@@ -36,18 +36,18 @@ def ids_in(facets: Mapping[str, Any]) -> Iterator[str]:
         text_at(facets.get("spark_applicationDetails"), "applicationId"),
         text_at(properties, "properties", "spark.app.id"),
         text_at(environment, "environment-properties", "spark.databricks.job.runId"),
-        *_tags(facets.get("tags")),
-        _task(facets.get("airflow")),
+        *_ids_in_tags(facets.get("tags")),
+        _airflow_task_id(facets.get("airflow")),
     )
     return (text for text in texts if text)
 
 
-def _tags(facet: Any) -> Iterator[str | None]:
+def _ids_in_tags(facet: Any) -> Iterator[str | None]:
     tags = facet.get("tags") if isinstance(facet, dict) else None
     return (text_at(tag, "value") for tag in (tags if isinstance(tags, list) else ()))
 
 
-def _task(facet: Any) -> str | None:
+def _airflow_task_id(facet: Any) -> str | None:
     paths = ("dag", "dag_id"), ("dagRun", "run_id"), ("task", "task_id")
     parts = [text_at(facet, *path) for path in paths]
     instance = facet.get("taskInstance") if isinstance(facet, dict) else None
@@ -72,12 +72,12 @@ def reported_runs(
         by_run[row["id"]].append(row)
     shapes = shapes_of(bronze, {row["shape"] for rows in by_run.values() for row in rows if row["shape"]})
     facets = _long_facets(bronze, by_run, shapes)
-    runs = [_run(run_id, rows, shapes, facets, names) for run_id, rows in by_run.items()]
-    losses = [*_losses(bronze, window)] if after is None else []
+    runs = [_to_reported_run(run_id, rows, shapes, facets, names) for run_id, rows in by_run.items()]
+    losses = [*_transport_losses(bronze, window)] if after is None else []
     return ReportedRuns(runs, losses, shown[-1] if len(page) > limit else None)
 
 
-def _run(
+def _to_reported_run(
     run_id: str, rows: Sequence[_Row], shapes: Mapping[str, _Row], facets: Mapping[str, Any], names: NameRules
 ) -> ReportedRun:
     newest = rows[-1]
@@ -86,7 +86,7 @@ def _run(
     ]
     end_us, end = max(ends, default=(None, None))
     shapes_of_run = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
-    ids = {found for row in rows for found in ids_in(_facets(row, facets))}
+    ids = {found for row in rows for found in external_ids_in(_run_facets(row, facets))}
     return ReportedRun(
         id=run_id,
         job=Job(newest["job_namespace"] or "", newest["job_name"] or ""),
@@ -95,21 +95,21 @@ def _run(
         streaming=any(each["processing_type"] in ("STREAMING", "SERVICE") for each in shapes_of_run),
         parent=next((row["parent_run_id"].lower() for row in reversed(rows) if row["parent_run_id"]), None),
         ids=sorted(ids),
-        started=str(iso(rows[0]["time_us"])),
-        ended=iso(end_us),
-        last_event=str(iso(newest["time_us"])),
+        started=str(iso_time(rows[0]["time_us"])),
+        ended=iso_time(end_us),
+        last_event=str(iso_time(newest["time_us"])),
         reads=len({(each["namespace"], each["name"]) for row in rows for each in row["inputs"]}),
-        writes=[*_outputs(rows, shapes, names)],
+        writes=[*_reported_outputs(rows, shapes, names)],
     )
 
 
-def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules) -> Iterator[ReportedOutput]:
+def _reported_outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules) -> Iterator[ReportedOutput]:
     """Yield each output once, with all its names and the version of its end event; a START has the previous version."""
     found: dict[Any, dict[str, Any]] = {}
     for row in rows:
         versions = row["versions"] or [None] * (len(row["inputs"]) + len(row["outputs"]))
         mentions = shapes[row["shape"]]["outputs"] if row["shape"] in shapes else [{}] * len(row["outputs"])
-        canonical = _canonical_in(row, names)
+        canonical = _canonical_names_in(row, names)
         for each, mention, version in zip(row["outputs"], mentions, versions[len(row["inputs"]) :], strict=False):
             name = canonical(each["namespace"], each["name"])
             known = found.setdefault(name, {"names": {name}, "version": None, "lifecycle": None})
@@ -122,7 +122,7 @@ def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules)
         yield ReportedOutput(shown, each["version"], each["lifecycle"], is_echo)
 
 
-def _canonical_in(row: _Row, names: NameRules) -> Callable[[str, str], Name]:
+def _canonical_names_in(row: _Row, names: NameRules) -> Callable[[str, str], Name]:
     """Return a function for canonical dataset names in the event of a row (rule 2.1)."""
     job = names.job(Name(row["job_namespace"] or "", row["job_name"] or ""))
     return names.in_event(row["producer"] or "", job.namespace)
@@ -130,7 +130,9 @@ def _canonical_in(row: _Row, names: NameRules) -> Callable[[str, str], Name]:
 
 def _is_echo(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules, outputs: Collection[Name]) -> bool:
     """Return whether a run reports only its inputs as outputs, as RDD jobs do (rule 11.2 of lineage)."""
-    inputs = {_canonical_in(row, names)(each["namespace"], each["name"]) for row in rows for each in row["inputs"]}
+    inputs = {
+        _canonical_names_in(row, names)(each["namespace"], each["name"]) for row in rows for each in row["inputs"]
+    }
     shapes_of_run = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
     has_lineage = any(each["run_lineage"] or each["job_lineage"] for each in shapes_of_run) or any(
         mention.get("lineage") or mention.get("declared") for each in shapes_of_run for mention in each["outputs"]
@@ -140,7 +142,7 @@ def _is_echo(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules,
     return is_step and bool(inputs) and inputs == set(outputs) and not has_lineage
 
 
-def _facets(row: _Row, long: Mapping[str, Any]) -> Mapping[str, Any]:
+def _run_facets(row: _Row, long: Mapping[str, Any]) -> Mapping[str, Any]:
     found = decode(row["run_facets"].encode()) if row["run_facets"] else long.get(row["event_id"])
     return found if isinstance(found, dict) else {}
 
@@ -164,7 +166,7 @@ def _has_ids_in_body(row: _Row, shapes: Mapping[str, _Row]) -> bool:
     return row["run_facets"] is None and not ID_FACETS.isdisjoint(names)
 
 
-def _losses(bronze: Bronze, window: ReceiptWindow) -> Iterator[TransportLoss]:
+def _transport_losses(bronze: Bronze, window: ReceiptWindow) -> Iterator[TransportLoss]:
     for body in job_bodies_with(bronze, window, FACET):
         event = decode(body.encode())
         try:

@@ -3,10 +3,10 @@
 from typing import overload
 
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.moments import after_run_us, before_deploy_us, before_run_us, last_green_us
+from headwater.index.reading.moments import after_run_us, before_deploy_us, before_run_us, last_success_us
 from headwater.questions.moments import Moment
 
-_LOOKS_UP = {"last_green": last_green_us, "run": before_run_us, "deploy": before_deploy_us}
+_LOOKS_UP = {"last_green": last_success_us, "run": before_run_us, "deploy": before_deploy_us}
 
 
 @overload

@@ -12,7 +12,7 @@ from headwater.events.rule_facets import text_at
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.event_bodies import StoredBody, newest_of_run
+from headwater.lake.event_bodies import StoredBody, newest_event_with_member
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.shown_rules import LinkRule, allowed_link
@@ -70,7 +70,7 @@ def run_details(
         time_us = event.received_us if sent_us is None else sent_us
         order = event_order(event.event_id, wire.eventType or "OTHER", time_us, event.received_us)
         for name, raw in run_facets(wire).items():
-            newest.take(name, order, raw)
+            newest.add_if_newer(name, order, raw)
         canonical = canonicalizer_of(wire, names.in_event, names.job)
         for dataset in sent_datasets(wire):
             for name, raw in (
@@ -78,34 +78,34 @@ def run_details(
                 *decode_members(dataset.outputFacets).items(),
             ):
                 if name in _SIDES:
-                    counted.take((name, resolve(canonical(dataset.namespace, dataset.name))), order, raw)
+                    counted.add_if_newer((name, resolve(canonical(dataset.namespace, dataset.name))), order, raw)
     facets = newest.values()
     return RunDetails(
         run_id,
         user_of(facets),
-        _first(facets, _APPLICATIONS),
-        _number(_at(facets, "airflow", "taskInstance"), "try_number"),
+        _first_text(facets, _APPLICATIONS),
+        _count_member(_value_at(facets, "airflow", "taskInstance"), "try_number"),
         text_at(facets, "nominalTime", "nominalStartTime"),
         text_at(facets, "nominalTime", "nominalEndTime"),
         " ".join(filter(None, (text_at(facets, "processing_engine", word) for word in ("name", "version")))) or None,
-        list(_links(facets, tuple(links))),
+        list(_run_links(facets, tuple(links))),
         [_statistics(*key, value) for key, value in sorted(counted.values().items(), key=lambda each: each[0])],
     )
 
 
 def written_by_run(bronze: Bronze, run_id: str, dataset: Name, names: NameRules) -> RunStatistics | None:
     """Return the counts of a run at an output, from its newest event with counts; None if there is none."""
-    body = newest_of_run(bronze, run_id, "outputStatistics") if bronze.exists() else None
-    return _written_in(body, dataset, names) if body else None
+    body = newest_event_with_member(bronze, run_id, "outputStatistics") if bronze.exists() else None
+    return _output_statistics_in(body, dataset, names) if body else None
 
 
-def rows_in(body: str, dataset: Name, names: NameRules) -> int | None:
+def row_count_in(body: str, dataset: Name, names: NameRules) -> int | None:
     """Return the number of rows that an event reports for an output; None if it reports none."""
-    found = _written_in(body, dataset, names)
+    found = _output_statistics_in(body, dataset, names)
     return found.rows if found else None
 
 
-def _written_in(body: str, dataset: Name, names: NameRules) -> RunStatistics | None:
+def _output_statistics_in(body: str, dataset: Name, names: NameRules) -> RunStatistics | None:
     wire = parse_stored_event(body)
     canonical = canonicalizer_of(wire, names.in_event, names.job)
     statistics = [
@@ -121,14 +121,14 @@ def _written_in(body: str, dataset: Name, names: NameRules) -> RunStatistics | N
 
 def user_of(facets: Mapping[str, Any]) -> str | None:
     """Return the user who started a run, from its decoded facets."""
-    return _first(facets, _USERS)
+    return _first_text(facets, _USERS)
 
 
 class _NewestFacets(Generic[T]):
     def __init__(self) -> None:
         self._found: dict[T, tuple[Order, Raw]] = {}
 
-    def take(self, key: T, order: Order, raw: Raw) -> None:
+    def add_if_newer(self, key: T, order: Order, raw: Raw) -> None:
         if raw != NULL and (key not in self._found or self._found[key][0] < order):
             self._found[key] = order, raw
 
@@ -136,22 +136,22 @@ class _NewestFacets(Generic[T]):
         return {key: decode(bytes(raw)) for key, (_, raw) in self._found.items() if not is_deleted(bytes(raw))}
 
 
-def _first(facets: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> str | None:
+def _first_text(facets: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> str | None:
     return next((found for path in paths if (found := text_at(facets, *path))), None)
 
 
-def _at(value: Any, *path: str) -> Any:
+def _value_at(value: Any, *path: str) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     return value
 
 
-def _number(value: Any, member: str) -> int | None:
+def _count_member(value: Any, member: str) -> int | None:
     found = value.get(member) if isinstance(value, dict) else None
     return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
 
 
-def _links(facets: Mapping[str, Any], rules: tuple[LinkRule, ...]) -> Iterator[RunLink]:
+def _run_links(facets: Mapping[str, Any], rules: tuple[LinkRule, ...]) -> Iterator[RunLink]:
     """Yield all addresses in facets, each with a link target if a rule allows it."""
     found = sorted(_addresses(facets, (), _DEEPEST), key=lambda each: (each[0] not in _TITLES, each[0]))
     for place, text in found[:_MAX_LINKS]:
@@ -169,5 +169,5 @@ def _addresses(value: Any, path: tuple[str, ...], deep: int) -> Iterator[tuple[s
 
 
 def _statistics(facet: str, dataset: Name, value: Any) -> RunStatistics:
-    counts = (_number(value, word) for word in ("rowCount", "size", "fileCount"))
+    counts = (_count_member(value, word) for word in ("rowCount", "size", "fileCount"))
     return RunStatistics(*dataset.parts, _SIDES[facet], *counts)

@@ -10,15 +10,15 @@ from msgspec import UNSET, UnsetType
 from headwater.events.decode import decode
 from headwater.events.error_facets import ASSERTIONS, FacetError, FacetTest, TracedException, errors_in, failed_tests
 from headwater.events.rule_facets import text_at
-from headwater.events.times import iso
-from headwater.index.reading.run_history import RelatedRun, RunHistory, RunPlaces
+from headwater.events.times import iso_time
+from headwater.index.reading.run_history import RelatedRun, RunEventPlaces, RunHistory
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.sent_facets import canonicalizer_of, decode_members, parse_stored_event, sent_datasets
-from headwater.questions.about import about_of
+from headwater.questions.about import about_from_facets
 from headwater.questions.answer_types.common import Dataset, Job
 from headwater.questions.answer_types.health import NotRefreshed
 from headwater.questions.answer_types.lineage import (
@@ -52,17 +52,17 @@ class RunContents(NamedTuple):
         return text_at(self.job, "sql", "query")
 
 
-def read_run_contents(bronze: Bronze, names: NameRules, places: RunPlaces) -> RunContents:
+def read_run_contents(bronze: Bronze, names: NameRules, places: RunEventPlaces) -> RunContents:
     """Read the events of a run. Events that bronze no longer contains are skipped."""
     events = events_at(bronze, set().union(*places)) if bronze.exists() else {}
     report = [[events[place] for place in own if place in events] for own in places]
     run, job = merge_facets(report[0], "run"), merge_facets(report[1], "job")
-    errors = [_error(each) for each in errors_in(run)[:_MAX_ERRORS]]
-    tests = [_test(each, None) for each in failed_tests("test", run.get("test"))]
-    return RunContents(run, job, errors, [*tests, *_assertions(names, report[2])][:_MAX_ERRORS])
+    errors = [_to_run_error(each) for each in errors_in(run)[:_MAX_ERRORS]]
+    tests = [_to_failed_test(each, None) for each in failed_tests("test", run.get("test"))]
+    return RunContents(run, job, errors, [*tests, *_failed_dataset_tests(names, report[2])][:_MAX_ERRORS])
 
 
-def _assertions(names: NameRules, events: Sequence[StoredBody]) -> Iterator[FailedTest]:
+def _failed_dataset_tests(names: NameRules, events: Sequence[StoredBody]) -> Iterator[FailedTest]:
     """Yield the failed tests of datasets, each once."""
     seen: set[tuple[FacetTest, str]] = set()
     for event in events:
@@ -75,20 +75,20 @@ def _assertions(names: NameRules, events: Sequence[StoredBody]) -> Iterator[Fail
                 for each in failed_tests(ASSERTIONS, decode(bytes(text)) if text else None):
                     if (key := (each, str(at))) not in seen:
                         seen.add(key)
-                        yield _test(each, at)
+                        yield _to_failed_test(each, at)
 
 
-def _test(report: FacetTest, dataset: Dataset | None) -> FailedTest:
+def _to_failed_test(report: FacetTest, dataset: Dataset | None) -> FailedTest:
     facet, name, *more = report
     return FailedTest(facet, dataset, name[:_LINE], *(each and each[:_LINE] for each in more))
 
 
-def _error(report: FacetError) -> RunError:
+def _to_run_error(report: FacetError) -> RunError:
     message, task = report.message[:_MESSAGE], report.task and report.task[:_MESSAGE]
-    return RunError(report.facet, report.of, message, task, [_cause(each) for each in report.causes])
+    return RunError(report.facet, report.of, message, task, [_to_error_cause(each) for each in report.causes])
 
 
-def _cause(raised: TracedException) -> ErrorCause:
+def _to_error_cause(raised: TracedException) -> ErrorCause:
     near, limited = (
         (slice(-_TELLING, None), slice(-_LINES, None)) if raised.is_python else (slice(_TELLING), slice(_LINES))
     )
@@ -108,18 +108,23 @@ def run_lineage(runs: RunHistory, key: str, contents: RunContents, not_refreshed
 
     contents: errors, tests, SQL and facets of its events. not_refreshed: datasets that it did not refresh.
     """
-    run = runs.run(key)
-    unread = runs.unread(run.key) if run.script else {}
-    children = [ChildRun(*_shown(each), each.state) for each in runs.children(run.key, _CHILDREN + 1)]
+    run = runs.merged_run(key)
+    unread = runs.unread_sql_reasons(run.key) if run.script else {}
+    children = [ChildRun(*_run_for_answer(each), each.state) for each in runs.runs_of_execution(run.key, _CHILDREN + 1)]
     return RunLineage(
-        AskedRun(run.key, Job(*run.job.parts), run.state, run.execution, iso(run.started_us), iso(run.ended_us)),
+        AskedRun(
+            run.key, Job(*run.job.parts), run.state, run.execution, iso_time(run.started_us), iso_time(run.ended_us)
+        ),
         contents.errors,
         contents.tests,
         contents.sql,
-        about_of({**contents.job, "tags": contents.run.get("tags")}),
+        about_from_facets({**contents.job, "tags": contents.run.get("tags")}),
         not_refreshed,
-        [_read(runs, names, run) for names in group_files({*run.inputs, *runs.read_by(run.key)}, runs.schema)],
-        [_written(runs, names, run, unread) for names in group_files(run.outputs, runs.schema)],
+        [
+            _to_read_by_run(runs, names, run)
+            for names in group_files({*run.inputs, *runs.datasets_read_by(run.key)}, runs.newest_schema_hash)
+        ],
+        [_to_written_by_run(runs, names, run, unread) for names in group_files(run.outputs, runs.newest_schema_hash)],
         children[:_CHILDREN],
         len(children) > _CHILDREN,
     )
@@ -140,34 +145,36 @@ def group_files(names: Iterable[Name], schema: Callable[[Name], str | None]) -> 
     return sorted([*whole, *single])
 
 
-def _read(runs: RunHistory, names: tuple[Name, ...], run: Run) -> ReadByRun:
-    writers = [found for name in names if (found := runs.written_before(name, run.time_us, run.key))]
+def _to_read_by_run(runs: RunHistory, names: tuple[Name, ...], run: Run) -> ReadByRun:
+    writers = [found for name in names if (found := runs.previous_writer(name, run.time_us, run.key))]
     newest = max(writers, key=lambda each: (each.time_us, each.key), default=None)
-    return ReadByRun(*_called(names), OtherRun(*_shown(newest)) if newest else None, files=_count(names))
+    return ReadByRun(
+        *_name_of_files(names), OtherRun(*_run_for_answer(newest)) if newest else None, files=_file_count(names)
+    )
 
 
-def _written(runs: RunHistory, names: tuple[Name, ...], run: Run, unread: Mapping[Name, str]) -> WrittenByRun:
-    readers = {each.key: each for name in names for each in runs.read_after(name, run.time_us)}
+def _to_written_by_run(runs: RunHistory, names: tuple[Name, ...], run: Run, unread: Mapping[Name, str]) -> WrittenByRun:
+    readers = {each.key: each for name in names for each in runs.readers_until_next_write(name, run.time_us)}
     why = next((unread[name.plain] for name in names if name.plain in unread), None)
     sources = {found for name in names if (found := runs.rewrite_source(name, run.key))}
     rewrite = next((each for each in ("reported", "committed", "declared") if each in sources), UNSET)
     return WrittenByRun(
-        *_called(names),
-        [OtherRun(*_shown(each)) for each in readers.values()],
+        *_name_of_files(names),
+        [OtherRun(*_run_for_answer(each)) for each in readers.values()],
         why,
         rewrite=rewrite,
-        files=_count(names),
+        files=_file_count(names),
     )
 
 
-def _called(names: tuple[Name, ...]) -> tuple[str, str]:
+def _name_of_files(names: tuple[Name, ...]) -> tuple[str, str]:
     file = _FILE.fullmatch(names[0].name) if len(names) > 1 else None
     return (names[0].namespace, f"{file[1]}*{file[2]}") if file else names[0].parts
 
 
-def _count(names: tuple[Name, ...]) -> int | UnsetType:
+def _file_count(names: tuple[Name, ...]) -> int | UnsetType:
     return len(names) if len(names) > 1 else UNSET
 
 
-def _shown(run: RelatedRun) -> tuple[str, str | None, Job]:
-    return run.key, iso(run.time_us), Job(*run.job.parts)
+def _run_for_answer(run: RelatedRun) -> tuple[str, str | None, Job]:
+    return run.key, iso_time(run.time_us), Job(*run.job.parts)

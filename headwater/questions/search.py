@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from headwater.common.paging import ListPage, RowOrder
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.search import Search
 from headwater.index.reading.search_file import KINDS, SearchHit
 from headwater.lineage.names.dataset_name import Name
@@ -11,39 +11,44 @@ from headwater.questions.answer_types.columns import Found, SearchAnswer
 from headwater.questions.answer_types.common import Dataset
 
 
-def found_by(
-    search: Search, text: str, *, kinds: Sequence[str] = (), named: Collection[Name] = (), page: ListPage
+def search_answer(
+    search: Search, text: str, *, kinds: Sequence[str] = (), exact_datasets: Collection[Name] = (), page: ListPage
 ) -> SearchAnswer:
     """Answer search hits, best first: by match, by the number of jobs that use them, by last use.
 
-    kinds: only these, empty for all. named: datasets that the text names (`datasets_named`).
+    kinds: only these, empty for all. exact_datasets: datasets that the text names (`datasets_named`).
     Raises WrongQuestion, or LakeUnavailable while there is no index.
     """
-    hits, truncated = search.find(text, kinds=kinds, named=named)
+    hits, truncated = search.find_hits(text, kinds=kinds, exact_datasets=exact_datasets)
     listed = _ORDER.page(hits, page)._replace(is_partial=truncated)
-    return SearchAnswer([_found(hit) for hit in listed.rows], **listed.info)
+    return SearchAnswer([_to_found(hit) for hit in listed.rows], **listed.info)
 
 
 _ORDER = RowOrder[SearchHit](
     "search",
     {
-        "match": lambda hit: hit.score, "kind": lambda hit: KINDS[hit.kind], "name": lambda hit: hit.whole.name,
-        "namespace": lambda hit: hit.whole.namespace, "uses": lambda hit: -hit.rare, "last_seen": lambda hit: -hit.age,
+        "match": lambda hit: hit.score, "kind": lambda hit: KINDS[hit.kind],
+        "name": lambda hit: hit.dataset_or_job.name,
+        "namespace": lambda hit: hit.dataset_or_job.namespace,
+        "uses": lambda hit: -hit.negative_uses, "last_seen": lambda hit: -hit.age,
     },
     "match",
-    lambda hit: (hit.kind, hit.rare, hit.age, *hit.whole.parts, hit.column, hit.tag, *(hit.means or ("", ""))[:2]),
+    lambda hit: (
+        *(hit.kind, hit.negative_uses, hit.age, *hit.dataset_or_job.parts, hit.column, hit.tag),
+        *(hit.alias_target or ("", ""))[:2],
+    ),
     ties=9,
 )  # fmt: skip
 
 
-def _found(hit: SearchHit) -> Found:
+def _to_found(hit: SearchHit) -> Found:
     return Found(
         KINDS[hit.kind],
-        *hit.whole.parts,
+        *hit.dataset_or_job.parts,
         hit.column or None,
         hit.tag or None,
-        None if hit.means is None else Dataset(*hit.means.parts),
+        None if hit.alias_target is None else Dataset(*hit.alias_target.parts),
         hit.match,
-        -hit.rare,
-        iso(-hit.age) if hit.age else None,
+        -hit.negative_uses,
+        iso_time(-hit.age) if hit.age else None,
     )

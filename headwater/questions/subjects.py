@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from headwater.common.errors import NeverWritten, NotKnown, WrongQuestion
-from headwater.common.nearest_names import NEAREST, nearest
+from headwater.common.nearest_names import NEAREST, nearest_names
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
 from headwater.lineage.names.display_names import DisplayNames, NameMatches, path_in_sql, without_quotes
@@ -45,13 +45,13 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     text = asked.dataset.strip().lstrip("…").strip("/")
     names, namespaces = snapshot.display_names(rules), _namespaces(rules, asked)
     called = names.called(text)
-    if called is not None and _is_in(called, namespaces) and snapshot.knows(called):
+    if called is not None and _is_in_namespace(called, namespaces) and snapshot.knows(called):
         return called
     found = _matching(snapshot, names, text, namespaces) or _matching_shortened(snapshot, asked, rules)
-    plain = _unescaped(asked.dataset)
+    plain = _unescape_invisible(asked.dataset)
     if not found and plain != asked.dataset:
         return find_dataset(snapshot, rules, asked._replace(dataset=plain), in_events=in_events)
-    without_lineage = [] if found else _in_events(snapshot, rules, asked, text)
+    without_lineage = [] if found else _matching_in_events(snapshot, rules, asked, text)
     if len(without_lineage) == 1 and not in_events:
         raise NeverWritten("/".join(without_lineage[0].parts))
     found = found or without_lineage
@@ -64,7 +64,9 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)), note=removal_note(snapshot))
+    raise NotKnown(
+        "dataset", whole, nearest_names(asked.dataset, _accepted_names(snapshot, names)), note=removal_note(snapshot)
+    )
 
 
 def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
@@ -82,14 +84,14 @@ def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name
     )[:_MAX_NAMED]
 
 
-def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
+def _matching_in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
     """Return the matching datasets among those that events name and no lineage contains."""
     named = (snapshot.resolve(name) for name in candidate_names(rules, asked))
     exact = next((name for name in named if snapshot.is_in_events(name)), None)
     if exact is not None:
         return [exact]
     namespaces, every = _namespaces(rules, asked), snapshot.names_in_events()
-    found = {name for name in every if _ends_with(name, text) and _is_in(name, namespaces)}
+    found = {name for name in every if _ends_with(name, text) and _is_in_namespace(name, namespaces)}
     candidates = snapshot.display_names(rules).ending(text, frozenset(namespaces))
     return sorted(found or candidates.own or candidates.aliases or candidates.ignoring_case)
 
@@ -103,13 +105,13 @@ def _matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tu
     candidates = NameMatches(
         *({each for each in found if snapshot.knows(each)} for found in names.ending(text, frozenset(namespaces)))
     )
-    own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in(name, namespaces)}
+    own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in_namespace(name, namespaces)}
     matching = own | candidates.own
     if not own:
         matching |= candidates.aliases | {
             dataset
             for alias, dataset in snapshot.aliases().items()
-            if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
+            if _ends_with(alias, text) and _is_in_namespace(alias, namespaces) and snapshot.knows(dataset)
         }
     return sorted(matching or candidates.ignoring_case)
 
@@ -123,7 +125,7 @@ def _matching_shortened(snapshot: Snapshot, asked: Subject, rules: NameRules) ->
     return sorted(
         name
         for name in snapshot.datasets()
-        if _is_in(name, namespaces) and (fits(name.name) or fits("/".join(name.parts)))
+        if _is_in_namespace(name, namespaces) and (fits(name.name) or fits("/".join(name.parts)))
     )
 
 
@@ -136,7 +138,7 @@ def shortened_name_matcher(text: str) -> Callable[[str], bool] | None:
     return lambda name: pattern.fullmatch(name) is not None
 
 
-def _accepted(snapshot: Snapshot, names: DisplayNames) -> set[str]:
+def _accepted_names(snapshot: Snapshot, names: DisplayNames) -> set[str]:
     """Return all accepted names of datasets: their own, display names and aliases."""
     aliases = (alias for alias, dataset in snapshot.aliases().items() if snapshot.knows(dataset))
     labels = {label for label, dataset in names.labelled() if snapshot.knows(dataset)}
@@ -163,7 +165,7 @@ def _namespaces(rules: NameRules, asked: Subject) -> tuple[str, ...]:
     return asked.namespace, rules.canonical(asked.namespace, asked.dataset).namespace
 
 
-def _is_in(name: Name, namespaces: tuple[str, ...]) -> bool:
+def _is_in_namespace(name: Name, namespaces: tuple[str, ...]) -> bool:
     return not namespaces or name.namespace in namespaces
 
 
@@ -180,18 +182,18 @@ def _ends_with(name: Name, text: str) -> bool:
 _ESCAPES = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])")
 
 
-def _unescaped(text: str) -> str:
+def _unescape_invisible(text: str) -> str:
     """Replace Python's escapes for invisible characters, because messages print names with them."""
     return _ESCAPES.sub(lambda found: found.group().encode("ascii").decode("unicode_escape"), text)
 
 
 def find_job(
-    snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str, *, whole: bool = False
+    snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str, *, exact: bool = False
 ) -> Name:
     """Return the key of a job by its name. Raises NotKnown, or WrongQuestion if several match.
 
     If no job has the exact name, it may be quoted, in another case, or the end of a job's name after a dot or a slash.
-    whole: accept only complete names in their own case.
+    exact: accept only complete names in their own case.
     """
     shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
     found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
@@ -202,18 +204,20 @@ def find_job(
         found = sorted(
             {job for job, parts in shown if namespace in (None, parts[0]) and (fits(parts[1]) or fits("/".join(parts)))}
         )
-    if not found and not whole:
-        found = _jobs_like(shown, namespace, name)
+    if not found and not exact:
+        found = _jobs_matching_ignoring_case(shown, namespace, name)
     if len(found) > 1:
         every = ", ".join(repr("/".join(job.parts)) for job in found[:NEAREST])
         raise WrongQuestion(f"{name[:200]!r} matches {len(found)} jobs: {every}. Write one of them, or its namespace.")
     if not found:
-        near = nearest(name, {parts[1] for _, parts in shown})
+        near = nearest_names(name, {parts[1] for _, parts in shown})
         raise NotKnown("job", f"{namespace}/{name}" if namespace else name, near)
     return found[0]
 
 
-def _jobs_like(shown: Iterable[tuple[Name, tuple[str, str]]], namespace: str | None, name: str) -> list[Name]:
+def _jobs_matching_ignoring_case(
+    shown: Iterable[tuple[Name, tuple[str, str]]], namespace: str | None, name: str
+) -> list[Name]:
     """Return jobs that match a text without case and quotes, else those whose name ends with it."""
     wanted = without_quotes(name).casefold().strip("./")
     in_it = [
@@ -246,7 +250,7 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
         return find_column(snapshot, dataset, column[1:-1])
     if (unquoted := without_quotes(column)) != column or (unquoted := _unqualified(dataset, column)) != column:
         return find_column(snapshot, dataset, unquoted)
-    plain = _unescaped(column)
+    plain = _unescape_invisible(column)
     if plain != column:
         return find_column(snapshot, dataset, plain)
     fits = shortened_name_matcher(column.casefold())
@@ -256,7 +260,7 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     if matching:
         shown = ", ".join(repr(known[each]) for each in matching[:NEAREST])
         raise WrongQuestion(f"{column[:200]!r} matches {len(matching)} columns: {shown}. Write one of them.")
-    raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, nearest(column, set(known.values())))
+    raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, nearest_names(column, set(known.values())))
 
 
 def _unqualified(dataset: Name, column: str) -> str:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from msgspec import UNSET, structs
 
 from headwater.common.errors import NotKnown
-from headwater.common.nearest_names import NEAREST, nearest
+from headwater.common.nearest_names import NEAREST, nearest_names
 from headwater.common.paging import ListPage, RowOrder
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.edges.candidates import NO_SOURCES
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
@@ -25,7 +25,7 @@ from headwater.lineage.traversal.tagged_columns import tagged_columns, tagged_un
 from headwater.questions.answer_types.columns import Exposures, Surface, SurfaceItem, SurfaceVia
 from headwater.questions.answer_types.common import Column, Job, StepTransformation
 from headwater.questions.conversions import ColumnConverter, former_location
-from headwater.questions.incomplete_lineage import removal_note, removed_day, unfinished_runs, unproven
+from headwater.questions.incomplete_lineage import removal_note, removed_day, unfinished_runs, with_unproven_exposure
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
 Place = tuple[str, str, str]
@@ -63,9 +63,9 @@ class FoundSurface(NamedTuple):
         """Return the last time (us) of unmasked writes whose rows may still be there, None for exposed columns."""
         return None if column.exposure == "exposed" else self.until.get((column.dataset, column.key))
 
-    def exposed(self, snapshot: Snapshot) -> set[Place]:
+    def exposed_places(self, snapshot: Snapshot) -> set[Place]:
         """Return the columns whose values are readable."""
-        return {_place(snapshot, each) for each in self.columns if each.exposure == "exposed"}
+        return {_column_names(snapshot, each) for each in self.columns if each.exposure == "exposed"}
 
 
 def find_surface(
@@ -91,36 +91,38 @@ def find_surface(
     found = surface_with_rows(
         snapshot.graph, sources.nodes, sources.whole, counted, writes, tagged_elsewhere=tagged_elsewhere
     )
-    emptied = _emptied(snapshot, counted)
+    emptied = _emptied_locations(snapshot, counted)
     if emptied:
         found = found._replace(columns=[each for each in found.columns if each.dataset not in emptied])
     if source:
-        return FoundSurface(sources, _proven(snapshot, found.columns), found.ways, found.until, counted.presumed)
+        return FoundSurface(
+            sources, _with_proven_exposure(snapshot, found.columns), found.ways, found.until, counted.presumed
+        )
     own = tagged_columns(
         snapshot.graph, sources.nodes, sources.whole, counted, base_us=snapshot.base_us, seen=snapshot.seen
     )
     own = [each for each in own if each.dataset not in emptied]
     own_until = tagged_until(snapshot.graph, own, counted, writes)
-    columns = _proven(snapshot, [*own, *found.columns])
+    columns = _with_proven_exposure(snapshot, [*own, *found.columns])
     return FoundSurface(sources, columns, found.ways, {**found.until, **own_until}, counted.presumed)
 
 
-def _proven(snapshot: Snapshot, columns: list[SurfaceColumn]) -> list[SurfaceColumn]:
-    return columns if snapshot.removed_before_us is None else list(unproven(columns))
+def _with_proven_exposure(snapshot: Snapshot, columns: list[SurfaceColumn]) -> list[SurfaceColumn]:
+    return columns if snapshot.removed_before_us is None else list(with_unproven_exposure(columns))
 
 
-def _emptied(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
+def _emptied_locations(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
     """Return the former locations without rows (rule 8), which are not on the surface."""
     graph, moved = snapshot.graph, snapshot.naming.moved
     return {
         number
         for location in (moved.former_locations() if moved.any else ())
         for number in graph.generations.get(location, ())
-        if _is_emptied(snapshot, counted, number)
+        if _is_emptied_location(snapshot, counted, number)
     }
 
 
-def _is_emptied(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
+def _is_emptied_location(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
     graph, name = snapshot.graph, snapshot.graph.names[number]
     writers = [each for each in graph.fed_by.get(number, ()) if lineage_weight(graph.sets[each][1]) > NO_SOURCES]
     if not writers or counted.attempted.intersection(graph.attempts_by_output.get(number, ())):
@@ -132,7 +134,7 @@ def _is_emptied(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
     )
 
 
-def exposures(
+def surface_answer(
     snapshot: Snapshot, found: FoundSurface, *, tag: str, page: ListPage, exposed_before: Set[Place] | None = None,
     only: str | None = None,
 ) -> Surface:  # fmt: skip
@@ -144,24 +146,26 @@ def exposures(
     """
     show, shown = ColumnConverter(snapshot, found.presumed), found.columns
     if exposed_before is not None:
-        shown = [each for each in shown if each.exposure == "exposed" and _place(snapshot, each) not in exposed_before]
+        shown = [
+            each for each in shown if each.exposure == "exposed" and _column_names(snapshot, each) not in exposed_before
+        ]
     words = Counter(word for each in shown for word in _filter_values(each, found))
-    result = _order(snapshot, show, found).page(
+    result = _row_order(snapshot, show, found).page(
         (each for each in shown if only is None or only in _filter_values(each, found)), page
     )
     return Surface(
         tag,
-        [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
-        [_item(snapshot, show, each, found) for each in result.rows],
+        [Column(*show.names_of_node(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
+        [_to_surface_item(snapshot, show, each, found) for each in result.rows],
         Exposures(**{word: words[word] for word in (*_RANK, TAGGED)}),
         events_removed_before=removed_day(snapshot) or UNSET,
         **result.info,
     )
 
 
-def _order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> RowOrder[SurfaceColumn]:
+def _row_order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> RowOrder[SurfaceColumn]:
     def via(each: SurfaceColumn) -> SurfaceVia | None:
-        return _item(snapshot, show, each, found).via
+        return _to_surface_item(snapshot, show, each, found).via
 
     def job(each: SurfaceColumn) -> str | None:
         last = via(each)
@@ -176,16 +180,16 @@ def _order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> Ro
         {
             "exposure": lambda each: 2 * _RANK[each.exposure] + (not each.tagged),
             "exposed_until": lambda each: found.until.get((each.dataset, each.key)),
-            "namespace": lambda each: _place(snapshot, each)[0],
-            "dataset": lambda each: _place(snapshot, each)[1],
+            "namespace": lambda each: _column_names(snapshot, each)[0],
+            "dataset": lambda each: _column_names(snapshot, each)[1],
             "column": lambda each: each.key,
             "from": came_from,
             "job": job,
         },
         "exposure",
-        lambda each: (*_place(snapshot, each), each.dataset),
+        lambda each: (*_column_names(snapshot, each), each.dataset),
         ties=4,
-        texts=lambda each: (*_place(snapshot, each), came_from(each), job(each)),
+        texts=lambda each: (*_column_names(snapshot, each), came_from(each), job(each)),
     )
 
 
@@ -205,19 +209,19 @@ def _is_shown(snapshot: Snapshot, node: int) -> bool:
     return number == snapshot.counted().lifetimes.newest(snapshot.graph.names[number].plain)
 
 
-def _place(snapshot: Snapshot, each: SurfaceColumn) -> Place:
+def _column_names(snapshot: Snapshot, each: SurfaceColumn) -> Place:
     return (*snapshot.graph.names[each.dataset].parts, each.key or "")
 
 
 def _source_columns(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, source: Subject) -> TaggedSources:
     dataset = find_dataset(snapshot, rules.names, source)
     key = None if source.column is None else find_column(snapshot, dataset, source.column)
-    found = [_columns_of(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
+    found = [_sources_for_column(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
     nodes = [node for each in found for node in each.nodes]
-    return TaggedSources(_with_moved(counted, nodes), [number for each in found for number in each.whole])
+    return TaggedSources(_with_moved_columns(counted, nodes), [number for each in found for number in each.whole])
 
 
-def _columns_of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
+def _sources_for_column(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
     """Return a column with its nested columns, or all columns of a dataset, including those without edges."""
     if key is not None:
         return TaggedSources(nodes_in(snapshot, counted, number, key), [])
@@ -240,17 +244,17 @@ def tagged_sources(
         known.add(tag[0])
         for number in counted.lifetimes.generations(dataset) if has_tag(*tag, key) else ():
             named = None if column is None else snapshot.columns(snapshot.graph.names[number]).key(column)
-            found = _columns_of(snapshot, counted, number, named)
+            found = _sources_for_column(snapshot, counted, number, named)
             nodes.update(dict.fromkeys(found.nodes))
             whole.update(dict.fromkeys(found.whole))
     if not tagged_elsewhere and not any(each.casefold() == key.casefold() for each in known):
-        near = nearest(key, known) or sorted(known)[:NEAREST]
+        near = nearest_names(key, known) or sorted(known)[:NEAREST]
         come_from = f"Tags come from `tags` facets and from the file {rules.tags_file}."
         raise NotKnown("tag", key, near, come_from, removal_note(snapshot))
-    return TaggedSources(_with_moved(counted, list(nodes)), list(whole))
+    return TaggedSources(_with_moved_columns(counted, list(nodes)), list(whole))
 
 
-def _with_moved(counted: CountedEdges, nodes: list[int]) -> list[int]:
+def _with_moved_columns(counted: CountedEdges, nodes: list[int]) -> list[int]:
     """Add the columns that contain the values of tagged columns after a name moved (rule 10.11)."""
     every = counted.nesting.add_nested_columns(set(nodes))
     return [*nodes, *sorted(counted.moved_on(every, forward=True) - every)]
@@ -276,7 +280,9 @@ def _own_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str 
                     yield dataset, column, tag
 
 
-def _item(snapshot: Snapshot, show: ColumnConverter, each: SurfaceColumn, found: FoundSurface) -> SurfaceItem:
+def _to_surface_item(
+    snapshot: Snapshot, show: ColumnConverter, each: SurfaceColumn, found: FoundSurface
+) -> SurfaceItem:
     graph = snapshot.graph
     until = found.exposed_until(each)
     how: StepTransformation | str = NOT_MASKED if each.tagged else UNACCOUNTED
@@ -285,9 +291,9 @@ def _item(snapshot: Snapshot, show: ColumnConverter, each: SurfaceColumn, found:
     source = Column(*name.parts, column) if each.tagged else None
     via: SurfaceVia | None = None
     if each.hit is not None:
-        reached = show.via(each.hit)
+        reached = show.to_via(each.hit)
         how, via = reached.transformation, SurfaceVia(**structs.asdict(reached))
-        source = source or Column(*show.place(_source(each.hit, found.ways)))
+        source = source or Column(*show.names_of_node(_source_of_path(each.hit, found.ways)))
     elif each.opaque is not None:
         output, lineage = graph.sets[each.opaque]
         carried = NOT_NAMED if each.tagged else _LEFT_OUT
@@ -302,14 +308,14 @@ def _item(snapshot: Snapshot, show: ColumnConverter, each: SurfaceColumn, found:
         )
     former = former_location(snapshot.naming, name)
     return SurfaceItem(
-        *name.parts, column, each.exposure, each.tagged, iso(until), how, source, via, each.earlier, former
+        *name.parts, column, each.exposure, each.tagged, iso_time(until), how, source, via, each.earlier, former
     )
 
 
 _LEFT_OUT = "its job does not report what feeds this column"
 
 
-def _source(hit: Hit, ways: Mapping[int, Hit]) -> int:
+def _source_of_path(hit: Hit, ways: Mapping[int, Hit]) -> int:
     """Follow parents back to the start of the path; for an unknown column, this is the column itself."""
     parent, seen = hit.parent, {hit.node}
     while parent not in seen and (before := ways.get(parent)) is not None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import get_args
 
 from headwater.common.errors import NotKnown
-from headwater.common.nearest_names import nearest
+from headwater.common.nearest_names import nearest_names
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import is_never_hidden
 from headwater.lineage.runs.jobs import FoldJob, keep_job
@@ -40,12 +40,12 @@ def table_graph(
     start = _LEVELS.index(level)
     there = [name for name in snapshot.own_names() if counted.shows_dropped or snapshot.exists(name)]
     datasets = [name for name in there if not hides(name)]
-    _check(expand, datasets)
-    node_of = {name: _node(name, start, expand) for name in datasets}
+    _check_expanded_ids(expand, datasets)
+    node_of = {name: _node_of_dataset(name, start, expand) for name in datasets}
     sizes = Counter(node_of.values())
     shown = sorted(sizes, key=lambda node: (-sizes[node], node))[:limit]
     ids = {node: node_id(node) for node in shown}
-    edges, inside = _edges(snapshot, counted, node_of, ids, fold)
+    edges, inside = _edges_between_nodes(snapshot, counted, node_of, ids, fold)
     listed = sorted(edges.items(), key=lambda item: (-item[1][0], item[0]))
     most = limit * _EDGES_OF_A_NODE
     return GraphAnswer(
@@ -64,7 +64,7 @@ def node_id(node: Node) -> str:
     return f"{kind}:{namespace}/{name}" if name else f"{kind}:{namespace}"
 
 
-def _edges(
+def _edges_between_nodes(
     snapshot: Snapshot, counted: CountedEdges, node_of: dict[Name, Node], ids: dict[Node, str], fold: FoldJob
 ) -> tuple[dict[tuple[str, str], tuple[int, set[Name]]], Counter[str]]:
     pairs: dict[tuple[Name, Name], set[Name]] = {}
@@ -89,14 +89,14 @@ def _edges(
     return found, inside
 
 
-def _node(name: Name, start: int, expand: Collection[str]) -> Node:
-    for node in _groups(name)[start:]:
+def _node_of_dataset(name: Name, start: int, expand: Collection[str]) -> Node:
+    for node in _groups_of_dataset(name)[start:]:
         if node_id(node) not in expand:
             return node
     return ("dataset", name.namespace, name.name)
 
 
-def _groups(name: Name) -> Sequence[Node]:
+def _groups_of_dataset(name: Name) -> Sequence[Node]:
     """Return the groups of a dataset, from namespace to schema. Two levels may have the same group."""
     text = name.name.strip("/")
     separator = "/" if "/" in text else "."
@@ -105,14 +105,14 @@ def _groups(name: Name) -> Sequence[Node]:
     return [("group", name.namespace, part) for part in ("", first if rest else "", schema)]
 
 
-def _check(expand: Collection[str], datasets: Sequence[Name]) -> None:
+def _check_expanded_ids(expand: Collection[str], datasets: Sequence[Name]) -> None:
     if not expand:
         return
-    known = set(_ids(datasets))
+    known = set(_group_ids(datasets))
     for each in expand:
         if each not in known:
-            raise NotKnown("group", each, nearest(each, known))
+            raise NotKnown("group", each, nearest_names(each, known))
 
 
-def _ids(datasets: Sequence[Name]) -> Iterator[str]:
-    return (node_id(node) for name in datasets for node in _groups(name))
+def _group_ids(datasets: Sequence[Name]) -> Iterator[str]:
+    return (node_id(node) for name in datasets for node in _groups_of_dataset(name))

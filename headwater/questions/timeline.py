@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from headwater.common.paging import ListPage, RowOrder
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.run_history import SCAN_LIMIT, RunHistory
 from headwater.lineage.edges.candidates import Candidate, JobOutput
 from headwater.lineage.edges.output_lineage import OutputLineage
@@ -15,7 +15,7 @@ from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.snapshots.validity import ValidityHistory, ValidityInterval
 from headwater.questions.answer_types.common import Dataset, Job
 from headwater.questions.answer_types.lineage import Timeline, TimelineItem
-from headwater.questions.conversions import shown_column
+from headwater.questions.conversions import column_for_answer
 from headwater.questions.subjects import Subject, find_dataset
 
 _Line = tuple[Name, str | None, str | None]
@@ -32,37 +32,37 @@ class _Change(NamedTuple):
     masked: bool = False
 
 
-def timeline(
+def timeline_answer(
     now: Snapshot, runs: RunHistory, rules: UserRules, asked: Subject, *, since_us: int | None, page: ListPage
 ) -> Timeline:
     """Answer the changes of lineage into a dataset, newest first. Raises NotKnown for an unknown dataset."""
     dataset = find_dataset(now, rules.names, asked, in_events=True)
     found: list[_Change] = []
     cut = False
-    for layer, job, candidates in runs.candidates(dataset):
+    for layer, job, candidates in runs.dataset_candidates(dataset):
         whole = len(candidates) <= SCAN_LIMIT
         cut = cut or not whole
-        step = _Step(runs, rules, JobOutput(layer, job, dataset))
-        found.extend(_changes(step, candidates[:SCAN_LIMIT], whole=whole))
-    found.extend(_drops(now, runs, dataset))
+        step = _JobChanges(runs, rules, JobOutput(layer, job, dataset))
+        found.extend(_changes_of_job(step, candidates[:SCAN_LIMIT], whole=whole))
+    found.extend(_drop_changes(now, runs, dataset))
     shown = [change for change in found if since_us is None or change.time_us >= since_us]
     listed = _ORDER.page(shown, page)
-    items = [_item(now, dataset, change) for change in listed.rows]
+    items = [_to_timeline_item(now, dataset, change) for change in listed.rows]
     return Timeline(Dataset(*dataset.parts), items, **listed._replace(is_partial=cut).info)
 
 
-class _Step(NamedTuple):
+class _JobChanges(NamedTuple):
     runs: RunHistory
     rules: UserRules
     job_output: JobOutput
 
-    def lines(self, edge_set: int) -> dict[_Line, bool]:
+    def column_pairs(self, edge_set: int) -> dict[_Line, bool]:
         """Return the column pairs of an edge set and whether each is masked, also by the masking file."""
         lineage = apply_masking_rules(self.rules, self.job_output, self.runs.output_lineage(edge_set))
-        return _masked_lines(_lines_of(lineage))
+        return _masked_by_pair(_column_pairs_of(lineage))
 
 
-def _changes(step: _Step, candidates: list[Candidate[Sequence[int]]], *, whole: bool) -> Iterator[_Change]:
+def _changes_of_job(step: _JobChanges, candidates: list[Candidate[Sequence[int]]], *, whole: bool) -> Iterator[_Change]:
     """Yield the changes between successive runs. The first run is only a change if no older run was left out."""
     history: ValidityHistory[int] = ValidityHistory(step.job_output.layer)
     history.add(candidates)
@@ -74,7 +74,9 @@ def _changes(step: _Step, candidates: list[Candidate[Sequence[int]]], *, whole: 
     before: dict[_Line, bool] = {}
     lines: dict[int, dict[_Line, bool]] = {}
     for number, time_us in enumerate(times):
-        after = _lines(step, (interval for interval in intervals if _counts(interval, time_us)), lines)
+        after = _column_pairs_of_intervals(
+            step, (interval for interval in intervals if _is_counted_at(interval, time_us)), lines
+        )
         if number or whole:
             yield from (_Change(time_us, "appeared", job, line, after[line]) for line in after.keys() - before.keys())
             yield from (_Change(time_us, "ended", job, line, before[line]) for line in before.keys() - after.keys())
@@ -83,43 +85,43 @@ def _changes(step: _Step, candidates: list[Candidate[Sequence[int]]], *, whole: 
         before = after
 
 
-def _drops(now: Snapshot, runs: RunHistory, dataset: Name) -> Iterator[_Change]:
+def _drop_changes(now: Snapshot, runs: RunHistory, dataset: Name) -> Iterator[_Change]:
     for time_us, run in now.naming.generations.ends(dataset):
-        job = runs.job_of(run)
+        job = runs.job_key_of_run(run)
         if job and now.naming.generations.last_change_us(run, dataset, "DROP") == time_us:
             yield _Change(time_us, "dropped", job, None)
 
 
-def _counts(interval: ValidityInterval[int], time_us: int) -> bool:
+def _is_counted_at(interval: ValidityInterval[int], time_us: int) -> bool:
     return interval.since_us <= time_us and (interval.until_us is None or time_us < interval.until_us)
 
 
-def _lines(
-    step: _Step, intervals: Iterable[ValidityInterval[int]], known: dict[int, dict[_Line, bool]]
+def _column_pairs_of_intervals(
+    step: _JobChanges, intervals: Iterable[ValidityInterval[int]], known: dict[int, dict[_Line, bool]]
 ) -> dict[_Line, bool]:
     """Return the column pairs of edge sets and whether each is masked; one unmasked step makes a pair unmasked."""
     found: dict[_Line, bool] = {}
     for interval in intervals:
         if interval.edge not in known:
-            known[interval.edge] = step.lines(interval.edge)
-        found = _masked_lines([*found.items(), *known[interval.edge].items()])
+            known[interval.edge] = step.column_pairs(interval.edge)
+        found = _masked_by_pair([*found.items(), *known[interval.edge].items()])
     return found
 
 
-def _masked_lines(lines: Iterable[tuple[_Line, bool]]) -> dict[_Line, bool]:
+def _masked_by_pair(lines: Iterable[tuple[_Line, bool]]) -> dict[_Line, bool]:
     found: dict[_Line, bool] = {}
     for line, masked in lines:
         found[line] = masked and found.get(line, True)
     return found
 
 
-def _lines_of(said: OutputLineage) -> Iterator[tuple[_Line, bool]]:
+def _column_pairs_of(said: OutputLineage) -> Iterator[tuple[_Line, bool]]:
     if said.has_column_lineage:
         return (((edge.source, edge.column, edge.target), edge.transformation.is_masked) for edge in said.edges)
     return (((source, None, None), False) for source in said.source_datasets)
 
 
-def _place(change: _Change) -> tuple[str | int | None, ...]:
+def _sort_key(change: _Change) -> tuple[str | int | None, ...]:
     line = (*change.line[0].parts, *change.line[1:]) if change.line else (None,) * 4
     return (change.change, *change.job.parts, *line, change.time_us)
 
@@ -128,22 +130,22 @@ _ORDER = RowOrder[_Change](
     "timeline",
     {
         "time": lambda change: change.time_us, "change": lambda change: change.change,
-        "job": lambda change: change.job.name, "from": lambda change: _place(change)[4],
-        "to": lambda change: _place(change)[6],
+        "job": lambda change: change.job.name, "from": lambda change: _sort_key(change)[4],
+        "to": lambda change: _sort_key(change)[6],
     },
     "-time",
-    _place,
+    _sort_key,
     ties=8,
 )  # fmt: skip
 
 
-def _item(now: Snapshot, dataset: Name, change: _Change) -> TimelineItem:
+def _to_timeline_item(now: Snapshot, dataset: Name, change: _Change) -> TimelineItem:
     source, column, target = change.line or (None, None, None)
     return TimelineItem(
-        iso(change.time_us) or "",
+        iso_time(change.time_us) or "",
         change.change,
         Job(*now.job(change.job).parts),
-        None if source is None else shown_column(now, source, column),
-        shown_column(now, dataset, target),
+        None if source is None else column_for_answer(now, source, column),
+        column_for_answer(now, dataset, target),
         change.masked,
     )

@@ -8,7 +8,7 @@ from typing import get_args
 from msgspec import UNSET
 
 from headwater.common.paging import ListPage, RowOrder
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.edges.accounted_columns import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, is_never_hidden
@@ -41,7 +41,7 @@ from headwater.questions.subjects import Subject, find_dataset
 _Row = tuple[Name, ColumnVerdict]
 
 
-def verdicts(
+def verdicts_answer(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, asked: Subject | None, page: ListPage,
     only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = is_never_hidden,
     window: Window | None = None, former: bool = False,
@@ -62,13 +62,13 @@ def verdicts(
         for dataset in datasets
         for each in dataset_verdicts(snapshot, rules, counted, dataset, strict=strict)
     ]
-    cut = _order(snapshot).page((row for row in rows if only in (None, row[1].verdict)), page)
+    cut = _row_order(snapshot).page((row for row in rows if only in (None, row[1].verdict)), page)
     counts = Counter[Word](each.verdict for _, each in rows)
     reasons = Counter[tuple[Word, str]]((each.verdict, each.reason) for _, each in rows)
     shown = dict.fromkeys(dataset for dataset, _ in cut.rows)
     readers = {dataset: _dataset_readers(snapshot, counted, dataset) for dataset in shown}
     return Unused(
-        _items(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}, window),
+        _to_verdicts(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}, window),
         list(readers.values()),
         Verdicts(**{word: counts[word] for word in get_args(Word)}),
         [Reason(*why, count) for why, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))],
@@ -78,7 +78,7 @@ def verdicts(
     )
 
 
-def _order(snapshot: Snapshot) -> RowOrder[_Row]:
+def _row_order(snapshot: Snapshot) -> RowOrder[_Row]:
     def column(row: _Row) -> str | None:
         return snapshot.shown_columns(row[0]).displayed_spelling(row[1].key)
 
@@ -90,8 +90,8 @@ def _order(snapshot: Snapshot) -> RowOrder[_Row]:
             "column": column,
             "verdict": lambda row: row[1].verdict,
             "reason": lambda row: row[1].reason,
-            "observed_since": lambda row: observed_since(snapshot, row[1]),
-            "last_used": lambda row: last_used(snapshot, row[1]),
+            "observed_since": lambda row: observed_since_us(snapshot, row[1]),
+            "last_used": lambda row: last_used_us(snapshot, row[1]),
         },
         "namespace",
         lambda row: (*row[0].parts, row[1].key),
@@ -100,17 +100,17 @@ def _order(snapshot: Snapshot) -> RowOrder[_Row]:
     )
 
 
-def last_used(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
+def last_used_us(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
     """Return the time (us) of the last use of a column by a run, None if none is known."""
     return max((snapshot.seen(number).last_us for number in verdict.ever), default=None)
 
 
-def observed_since(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
+def observed_since_us(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
     """Return the start of the period that proves a verdict: for unused columns, the first read of the dataset."""
-    return min((snapshot.seen(number).first_us for number in _proof(verdict)), default=None)
+    return min((snapshot.seen(number).first_us for number in _proof_edge_sets(verdict)), default=None)
 
 
-def _proof(verdict: ColumnVerdict) -> tuple[int, ...]:
+def _proof_edge_sets(verdict: ColumnVerdict) -> tuple[int, ...]:
     return verdict.readers if verdict.verdict == "unused" else verdict.edge_sets
 
 
@@ -135,7 +135,7 @@ def dataset_verdicts(
     return column_verdicts(snapshot.graph, subject, counted)
 
 
-def _items(
+def _to_verdicts(
     snapshot: Snapshot,
     counted: CountedEdges,
     rows: Sequence[_Row],
@@ -146,7 +146,7 @@ def _items(
 
     @cache
     def caveats(dataset: Name) -> list[str]:
-        return _caveats(snapshot, counted, dataset)
+        return _proof_caveats(snapshot, counted, dataset)
 
     @cache
     def first_seen(edge_sets: tuple[int, ...]) -> int | None:
@@ -154,21 +154,24 @@ def _items(
 
     reason_of = reason_formatter(snapshot)
     return [
-        _item(
+        _to_verdict(
             snapshot,
             dataset,
             each,
             reason=reason_of(each),
-            caveats=[*caveats(dataset), *_observed_for(snapshot, first_seen(_proof(each)), window)],
+            caveats=[
+                *caveats(dataset),
+                *_short_observation_caveat(snapshot, first_seen(_proof_edge_sets(each)), window),
+            ],
             readers=positions[dataset],
-            since_us=first_seen(_proof(each)),
+            since_us=first_seen(_proof_edge_sets(each)),
             presumed=counted.presumed,
         )
         for dataset, each in rows
     ]
 
 
-def _observed_for(snapshot: Snapshot, since_us: int | None, window: Window | None) -> list[str]:
+def _short_observation_caveat(snapshot: Snapshot, since_us: int | None, window: Window | None) -> list[str]:
     """Return a caveat if readers are known for less time than the window."""
     begin_us = window and snapshot.window_start_us(window)
     if window is None or begin_us is None or since_us is None or since_us <= begin_us:
@@ -177,7 +180,7 @@ def _observed_for(snapshot: Snapshot, since_us: int | None, window: Window | Non
     return [f"Observed for {days} of {window.length_us // DAY_US} days."]
 
 
-def _item(
+def _to_verdict(
     snapshot: Snapshot, dataset: Name, each: ColumnVerdict, *, reason: str, caveats: list[str], readers: int,
     since_us: int | None, presumed: Set[int],
 ) -> Verdict:  # fmt: skip
@@ -186,21 +189,21 @@ def _item(
         snapshot.shown_columns(dataset).displayed_spelling(each.key),
         each.verdict,
         reason,
-        [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
-        _shown_jobs(snapshot, each.edge_sets, presumed) if each.verdict == "used" else [],
+        [*caveats, *_display_jobs_caveat(snapshot, each)] if each.verdict == "unused" else [],
+        _jobs_for_answer(snapshot, each.edge_sets, presumed) if each.verdict == "used" else [],
         each.recreated,
         _display_jobs(snapshot, each.shown),
         list(each.consumers),
         readers,
-        iso(since_us),
-        iso(last_used(snapshot, each)),
+        iso_time(since_us),
+        iso_time(last_used_us(snapshot, each)),
         each.earlier,
         snapshot.is_named_only_by_readers(dataset, each.key),
         each.presumed or UNSET,
     )
 
 
-def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
+def _display_jobs_caveat(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
     """Return a caveat with the batch jobs that read a dataset and wrote nothing, and the times."""
     found = _display_jobs(snapshot, verdict.shown)
     named_jobs = [f"{each.job.name} at {each.time}" for each in found[:_MAX_NAMED]]
@@ -211,14 +214,14 @@ def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
     )
 
 
-def _jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
+def _job_keys(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
     return sorted({snapshot.graph.sets[number][0].job for number in edge_sets})
 
 
-def _shown_jobs(snapshot: Snapshot, edge_sets: Iterable[int], presumed: Set[int]) -> list[Job]:
+def _jobs_for_answer(snapshot: Snapshot, edge_sets: Iterable[int], presumed: Set[int]) -> list[Job]:
     """Return jobs by name, those presumed retired last."""
     numbers = set(edge_sets)
-    jobs = (*_jobs(snapshot, numbers - presumed), *_jobs(snapshot, numbers & presumed))
+    jobs = (*_job_keys(snapshot, numbers - presumed), *_job_keys(snapshot, numbers & presumed))
     return [Job(*snapshot.job(job).parts) for job in dict.fromkeys(jobs)]
 
 
@@ -226,20 +229,20 @@ def reason_formatter(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
     """Return a function that formats the reason of a verdict, for index and gold. An `unknown` names its jobs."""
 
     @cache
-    def readers(reason: str, edge_sets: tuple[int, ...]) -> str:
+    def readers_text(reason: str, edge_sets: tuple[int, ...]) -> str:
         if reason == ATTEMPT:
             return describe_runs(snapshot, edge_sets)
         jobs = first_jobs(snapshot, edge_sets)
-        return f"{jobs} ({_unaccounted(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
+        return f"{jobs} ({_unaccounted_columns_text(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
 
-    def shown(verdict: ColumnVerdict) -> str:
+    def display_jobs_text(verdict: ColumnVerdict) -> str:
         named = verdict.verdict == "unknown" and verdict.edge_sets
-        return f"{verdict.reason}: {readers(verdict.reason, verdict.edge_sets)}" if named else verdict.reason
+        return f"{verdict.reason}: {readers_text(verdict.reason, verdict.edge_sets)}" if named else verdict.reason
 
-    return shown
+    return display_jobs_text
 
 
-def _unaccounted(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
+def _unaccounted_columns_text(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     """Return the first columns that readers do not account for."""
     found_sets = [snapshot.graph.sets[number][1] for number in edge_sets]
     found = {(each.output, key) for each in found_sets if each.output for key in each.unaccounted_columns}
@@ -247,15 +250,15 @@ def _unaccounted(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
         f"all of {output.name}" if key == ALL_COLUMNS else snapshot.columns(output).displayed_spelling(key)
         for output, key in sorted(found)
     ]
-    return _first(list(dict.fromkeys(names)))
+    return _first_names(list(dict.fromkeys(names)))
 
 
 def first_jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     """Return the first jobs and how many more there are, because a dataset may have hundreds of readers."""
-    return _first([snapshot.job(job).name for job in _jobs(snapshot, edge_sets)])
+    return _first_names([snapshot.job(job).name for job in _job_keys(snapshot, edge_sets)])
 
 
-def _first(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = len(names) - _MAX_NAMED
     return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -286,17 +289,17 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
     }
     return DatasetReaders(
         *dataset.parts,
-        _shown_jobs(snapshot, readers, presumed),
-        _shown_jobs(snapshot, opaque, presumed),
+        _jobs_for_answer(snapshot, readers, presumed),
+        _jobs_for_answer(snapshot, opaque, presumed),
         _display_jobs(snapshot, shown),
         unfinished_runs(snapshot, attempts),
-        _unread(snapshot, readers),
+        _jobs_with_unread_sql(snapshot, readers),
         former_location(snapshot.naming, dataset),
-        _shown_jobs(snapshot, readers & presumed, presumed) or UNSET,
+        _jobs_for_answer(snapshot, readers & presumed, presumed) or UNSET,
     )
 
 
-def _unread(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
+def _jobs_with_unread_sql(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
     """Return the jobs whose SQL was not used, or only a part of it, with the reason."""
     found_sets = [snapshot.graph.sets[number] for number in edge_sets]
     found = {
@@ -310,14 +313,14 @@ def _unread(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
 def _display_jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
     """Return jobs with the time of their last read, newest first."""
     found = [
-        Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso(snapshot.seen(number).last_us))
+        Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso_time(snapshot.seen(number).last_us))
         for number in edge_sets
     ]
     found.sort(key=lambda each: (each.job.namespace, each.job.name))
     return sorted(found, key=lambda each: each.time or "", reverse=True)
 
 
-def _caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:
+def _proof_caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:
     """Return the limits of proofs by reported lineage."""
     found = ["Readers that report no lineage (ad-hoc queries, BI tools) are unknown; declare them as consumers."]
     number = counted.lifetimes.newest_with_lineage(dataset)

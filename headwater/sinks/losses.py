@@ -11,14 +11,14 @@ from headwater.events.decode import decode
 from headwater.events.event import Content
 from headwater.events.facet_sets import OF_COLUMNS
 from headwater.events.rows import Row, content_rows
-from headwater.events.times import iso
-from headwater.lake.bronze_follower import heads_of, newest_heads
+from headwater.events.times import iso_time
+from headwater.lake.bronze_follower import heads_by_id, newest_heads
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.reported_events import whole_run_id
+from headwater.lake.reported_events import complete_run_id
 from headwater.lineage.edges.facet_contents import SentEdge, is_delta_internal_file, read_sent_edges
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.sent_facets import Facets, decode_members, parse_stored_event, sent_datasets
-from headwater.sinks.interface.error_isolation import one_line
+from headwater.sinks.interface.error_isolation import escape_control_characters
 from headwater.sinks.interface.options import Sink
 from headwater.sinks.interface.shape import SinkEvent, group_by_run
 from headwater.sinks.interface.support import DEEP, LONG_TEXT, MANY, ItemKind, SupportTable, support_for
@@ -46,7 +46,7 @@ def loss_report(bronze: Bronze, sink: Sink, selection: LossSelection) -> dict[st
     if not bronze.exists():
         found = []
     elif selection.run is not None:
-        found = heads_of(bronze, whole_run_id(bronze, selection.run), more)
+        found = heads_by_id(bronze, complete_run_id(bronze, selection.run), more)
     else:
         found = newest_heads(bronze, selection.since_us, selection.until_us, more)
     seen = found[: selection.limit]
@@ -60,11 +60,11 @@ def loss_report(bronze: Bronze, sink: Sink, selection: LossSelection) -> dict[st
         "type": sink.options.type,
         "events": len(within),
         "left_out": len(seen) - len(wanted),
-        "first": iso(min(times, default=None)),
-        "last": iso(max(times, default=None)),
+        "first": iso_time(min(times, default=None)),
+        "last": iso_time(max(times, default=None)),
         "truncated": len(found) > len(seen) or len(within) < len(wanted),
         "items": [
-            each._replace(name=one_line(each.name))._asdict()  # producers choose the names of facets
+            each._replace(name=escape_control_characters(each.name))._asdict()  # producers choose the names of facets
             for each in losses_of(events_at(bronze, within), support_table)
         ],
     }
@@ -87,7 +87,7 @@ def losses_of(events: Sequence[SinkEvent], support_table: SupportTable) -> list[
     runs: Counter[tuple[str, str]] = Counter()
     for of_one in group_by_run(events, {}):
         found = Counter(
-            (thing.part, thing.name) for thing in _not_sent(of_one, support_table) or reported_items(of_one)
+            (thing.part, thing.name) for thing in _ignored_event(of_one, support_table) or reported_items(of_one)
         )
         things.update(found)
         runs.update(found.keys())
@@ -104,7 +104,7 @@ def losses_of(events: Sequence[SinkEvent], support_table: SupportTable) -> list[
     ]
 
 
-def _not_sent(events: Sequence[SinkEvent], support_table: SupportTable) -> "set[ReportedItem]":
+def _ignored_event(events: Sequence[SinkEvent], support_table: SupportTable) -> "set[ReportedItem]":
     """Return the event itself if the target ignores its kind; its content then needs no entries."""
     kind = events[-1].head.kind
     return {ReportedItem("event", kind)} if support_for(support_table, "event", kind).held == "not" else set()
@@ -128,44 +128,48 @@ def reported_items(events: Sequence[SinkEvent]) -> set[ReportedItem]:
         found |= {ReportedItem("written dataset", "", name) for name in merged.outputs}
     if merged.kind == "RUN" and merged.is_due and merged.outputs and not inputs_of(merged):
         found.add(ReportedItem("missing input", ""))
-    found |= {*_facets("run facet", merged.of_run), *_facets("job facet", merged.of_job)}
+    found |= {*_facet_items("run facet", merged.of_run), *_facet_items("job facet", merged.of_job)}
     for name, facets in merged.datasets.items():
-        found.update(_facets("dataset facet", facets, name))
-        found.update(ReportedItem("nested column", "", (name, path)) for path in _nested(facets.get("schema")))
-    found |= {*_values("run", merged.of_run), *_values("job", merged.of_job), *_statistics(events)}
-    if merged.counts:
-        for row_of, target in _lineage(merged):
-            found.update(_of_edges(row_of, target))
+        found.update(_facet_items("dataset facet", facets, name))
+        found.update(ReportedItem("nested column", "", (name, path)) for path in _nested_columns(facets.get("schema")))
+    found |= {
+        *_facet_value_items("run", merged.of_run),
+        *_facet_value_items("job", merged.of_job),
+        *_statistics_items(events),
+    }
+    if merged.has_counted_edges:
+        for row_of, target in _lineage_rows(merged):
+            found.update(_edge_items(row_of, target))
     return found
 
 
-def _facets(part: ItemKind, facets: Facets, of: Any = None) -> Iterator[ReportedItem]:
+def _facet_items(part: ItemKind, facets: Facets, of: Any = None) -> Iterator[ReportedItem]:
     return (ReportedItem(part, name, of) for name in facets if name not in _LINEAGE)
 
 
-def _statistics(events: Iterable[SinkEvent]) -> Iterator[ReportedItem]:
+def _statistics_items(events: Iterable[SinkEvent]) -> Iterator[ReportedItem]:
     """Yield input and output facets, which describe a dataset in one run."""
     for dataset in chain.from_iterable(sent_datasets(parse_stored_event(event.body.decode())) for event in events):
         name = Name(dataset.namespace, dataset.name)
         if is_delta_internal_file(name):
             continue
-        yield from _facets("input facet", decode_members(dataset.inputFacets), name)
-        yield from _facets("output facet", decode_members(dataset.outputFacets), name)
+        yield from _facet_items("input facet", decode_members(dataset.inputFacets), name)
+        yield from _facet_items("output facet", decode_members(dataset.outputFacets), name)
 
 
-def _nested(schema: Raw | None) -> list[tuple[str, ...]]:
+def _nested_columns(schema: Raw | None) -> list[tuple[str, ...]]:
     rows = content_rows(Content("schemas", "", "schema", bytes(schema))) if schema else []
     return [tuple(row[2]) for row in rows if len(row[2]) > 1]
 
 
-def _values(of: str, facets: Facets) -> Iterator[ReportedItem]:
+def _facet_value_items(of: str, facets: Facets) -> Iterator[ReportedItem]:
     """Yield the values of a run's or a job's facets that go beyond a few short ones."""
     plain = 0
     for facet, raw in sorted(facets.items()):
         if facet in _LINEAGE:
             continue
         name = f"{of}.{facet}"
-        for path, value in leaves(decode(bytes(raw))):
+        for path, value in leaf_values(decode(bytes(raw))):
             if len(path) > DEEP or any(isinstance(step, int) for step in path):
                 yield ReportedItem("nested value", name, path)
             else:
@@ -176,32 +180,32 @@ def _values(of: str, facets: Facets) -> Iterator[ReportedItem]:
                 yield ReportedItem("long text", name, path)
 
 
-def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def leaf_values(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield each value of a facet with its path; members with a leading `_` describe the facet itself."""
     if isinstance(value, dict):
         for key, member in value.items():
             if not key.startswith("_"):
-                yield from leaves(member, (*path, key))
+                yield from leaf_values(member, (*path, key))
     elif isinstance(value, list):
         for place, member in enumerate(value):
-            yield from leaves(member, (*path, place))
+            yield from leaf_values(member, (*path, place))
     elif value is not None:
         yield path, value
 
 
-def _lineage(merged: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
+def _lineage_rows(merged: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
     """Yield the rows of lineage facets with their dataset; if there is a `lineage` facet, only those."""
-    declared = [(None, "lineage", raw) for raw in merged.declared]
+    declared = [(None, "lineage", raw) for raw in merged.lineage_facets]
     own = [(name, key, facets[key]) for name, facets in merged.outputs.items() for key in _LINEAGE if key in facets]
     chosen = [*declared, *(each for each in own if each[1] == "lineage")] or own
     yield from ((content_rows(Content("column_lineage", "", key, bytes(raw))), name) for name, key, raw in chosen)
 
 
-def _of_edges(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
+def _edge_items(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
     yield from (ReportedItem("job edge", "", row[3:13]) for row in rows if "JOB" in (row[3], row[8]))
     for edge in (each for each in read_sent_edges(rows, Name) if each.source_job is None and each.target_job is None):
         target, step = edge.target or of, edge.transformation
-        if part := _part(edge):
+        if part := _item_kind_of_edge(edge):
             yield ReportedItem(part, "", (target, edge.output_column, edge.source, edge.source_column))
         if step.is_masked:
             yield ReportedItem("masked column", "", (target, edge.output_column))
@@ -211,7 +215,7 @@ def _of_edges(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
             yield ReportedItem("description", "", (target, edge))
 
 
-def _part(edge: SentEdge) -> ItemKind | None:
+def _item_kind_of_edge(edge: SentEdge) -> ItemKind | None:
     if edge.source is None:
         return None
     if edge.source_column is None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.common.durations import seconds
+from headwater.common.durations import parse_duration_s
 from headwater.common.errors import WrongSetting
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.metadata_table import read_metadata
@@ -48,7 +48,9 @@ def _refresh(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="headwater-spark", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("lake", help="folder or URI that contains `bronze`")
     parser.add_argument("--rebuild", action="store_true", help="build new tables from all of bronze, then switch")
-    parser.add_argument("--every", type=seconds, help="run until stopped; time between checks for events (30s)")
+    parser.add_argument(
+        "--every", type=parse_duration_s, help="run until stopped; time between checks for events (30s)"
+    )
     parser.add_argument("--rules", type=Path, help="folder with names.yaml, tags.yaml and so on, as a mounted path")
     parser.add_argument("--window-days", type=int, help="days in which an earlier execution counts as use (92)")
     parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="maximum number of events in a batch")

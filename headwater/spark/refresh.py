@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.layer_maintenance import maintain
 from headwater.spark.delta.spark_delta import (
@@ -296,7 +296,7 @@ class Pass:
         if not tables_of_other_writers(self._folders, self._versions_at_start, now, self._name):
             rows = position_rows(replace(position, versions=now), self._rules.rules_hash)
             state.put(POSITIONS, self._silver.rows(POSITIONS, rows))
-            reach("spark.before_state")
+            reach_failpoint("spark.before_state")
             state.write(position.batch)
         made = writers(self._silver, STATE.name, self._state_version, newest(self._silver, STATE))
         if [writer for _, writer in made] != [self._name]:

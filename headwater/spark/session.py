@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.common.errors import WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,7 +143,7 @@ def jar_names(spark: str, *, streams: bool = False) -> Sequence[str]:
 
 
 def _require() -> None:
-    with extra("spark"), warnings.catch_warnings():
+    with require_extra("spark"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # pyspark 3.5 imports distutils
         import delta  # noqa: F401, PLC0415
         import pandas  # noqa: F401, PLC0415

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from headwater.common.durations import seconds
-from headwater.common.extras import extra
+from headwater.common.durations import parse_duration_s
+from headwater.common.extras import require_extra
 
-with extra("kafka"):
+with require_extra("kafka"):
     from headwater.intake.event_log.kafka_clients import KafkaAddress
     from headwater.spark.log_ingest.topic_stream import BATCH_EVENTS, TopicStream, run
 
@@ -29,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--group", default="headwater", help="prefix of the consumer group")
     parser.add_argument("--token-scope", help="scope of the tokens of an event hub, as `kafka_token_scope`")
     parser.add_argument("--claims", help="folder or URI of large bodies")
-    parser.add_argument("--every", type=seconds, help="time between batches (30s); by default, stop after all events")
+    parser.add_argument(
+        "--every", type=parse_duration_s, help="time between batches (30s); by default, stop after all events"
+    )
     parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="maximum number of events in a batch")
     parser.add_argument("--epoch", help="epoch of the log of an event hub, as `headwater log show` prints it")
     given = parser.parse_args(arguments)

@@ -23,7 +23,7 @@ from headwater.tables.gold import (
     TABLE_EDGES,
     UNUSED_COLUMNS,
 )
-from headwater.tables.shape import ListOf, StructOf, Table, Type, without
+from headwater.tables.shape import ListOf, StructOf, Table, Type, columns_without
 from headwater.tables.silver import (
     BINDINGS,
     COMMIT_PROOFS,
@@ -90,6 +90,6 @@ __all__ = [
     "StructOf",
     "Table",
     "Type",
+    "columns_without",
     "stored_key",
-    "without",
 ]

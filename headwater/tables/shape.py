@@ -36,7 +36,7 @@ class Table:
     partition_by: tuple[str, ...] = ()
 
 
-def without(table: Table, *names: str) -> dict[str, Type]:
+def columns_without(table: Table, *names: str) -> dict[str, Type]:
     """Return the columns of a table except the given ones."""
     return {name: kind for name, kind in table.columns.items() if name not in names}
 

@@ -44,10 +44,10 @@ key_vault = "https://KEY_VAULT"  # with the secrets headwater-write and headwate
 
 # CELL ********************
 
-from headwater.questions.producer_setup import FABRIC, properties
+from headwater.questions.producer_setup import FABRIC, spark_properties
 from headwater.spark.listener import Reader, check_arrival, compare
 
-display(compare(spark, properties(receiver_url, namespace, captured=FABRIC)))
+display(compare(spark, spark_properties(receiver_url, namespace, captured=FABRIC)))
 
 # METADATA ********************
 

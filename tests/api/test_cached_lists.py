@@ -22,7 +22,7 @@ from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.as_of import AsOf
-from headwater.questions.health_lists import unhealthy
+from headwater.questions.health_lists import unhealthy_list
 from tests.index.test_reference import RULES, SOURCE, asked_of
 from tests.reference.records import Delivered
 from tests.reference.small_events import CLEAR, made
@@ -40,8 +40,8 @@ class Growing:
 
     def __init__(self, folder: Path) -> None:
         self._home = IndexHome(folder)
-        self._home.publish(self._home.path_for(RULES))
-        self._indexer = Indexer(self._home.path_for(RULES), RULES)
+        self._home.publish(self._home.index_path(RULES))
+        self._indexer = Indexer(self._home.index_path(RULES), RULES)
         self._at = 0
         self.watching = self.reader()
 
@@ -49,14 +49,14 @@ class Growing:
         return ViewOpener(*self.place())
 
     def place(self) -> tuple[IndexHome, RulesFiles]:
-        return self._home, RulesFiles(self._home.current().path.parent)
+        return self._home, RulesFiles(self._home.published_file().path.parent)
 
     def add(self, events: list[Delivered]) -> None:
         numbered = dict(enumerate(events, self._at + 1))
         batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in numbered.items()]
         bodies = {number: json.dumps(each.event) for number, each in numbered.items()}
         self._at += len(events)
-        self._indexer.add(SOURCE, self._at, batch, partial(asked_of, bodies))
+        self._indexer.process_events(SOURCE, self._at, batch, partial(asked_of, bodies))
 
     def close(self) -> None:
         self.watching.close()
@@ -88,16 +88,16 @@ def daily(chance: Random) -> Iterator[Json]:
                 yield run_event(
                     kind, at(moment), run, ("etl", f"load{job}"), inputs=[dataset((LAKE, f"t{job}"))], outputs=outputs
                 )
-    yield api_changes.job_tag_event(Name("etl", "load2"), "gold", holds=True)
-    yield api_changes.dataset_deletion(Name(LAKE, "t4"))
-    yield api_changes.job_deletion(Name("etl", "load5"))
+    yield api_changes.job_tag_event(Name("etl", "load2"), "gold", is_set=True)
+    yield api_changes.dataset_deletion_event(Name(LAKE, "t4"))
+    yield api_changes.job_deletion_event(Name("etl", "load5"))
 
 
 def answers(views: ViewOpener, now_us: int) -> dict[str, Any]:
     found = {name: ask(views, name, {"limit": "1000"}) for name in ("datasets", "listed_jobs")}
     for name, since in (("changes", at(5 * DAY)), ("old changes", at(3))):
         found[name] = ask(views, "changes", {"from": since, "limit": "1000"})
-    found["health"] = to_builtins(unhealthy(views, now_us, None, 1_000, at_once=3))
+    found["health"] = to_builtins(unhealthy_list(views, now_us, None, 1_000, max_checks=3))
     return found
 
 
@@ -132,7 +132,7 @@ def test_a_page_of_changes_works_nothing_out_that_the_one_before_has() -> None:
     with growing() as index:
         index.add(deliver(daily(Random(1))))
         read: list[str] = []
-        index.watching.now(lambda live, _: live.sql.set_trace_callback(read.append))
+        index.watching.query_current_index(lambda live, _: live.sql.set_trace_callback(read.append))
         first = ask(index.watching, "changes", {"from": at(3), "limit": "5"})
         whole, pages = len(read), []
         cursor = first["next"]
@@ -150,7 +150,7 @@ def test_after_an_event_changes_are_worked_out_of_what_it_is_about_alone() -> No
     with growing() as index:
         index.add(deliver(daily(Random(1))))
         read: list[str] = []
-        index.watching.now(lambda live, _: live.sql.set_trace_callback(read.append))
+        index.watching.query_current_index(lambda live, _: live.sql.set_trace_callback(read.append))
         asked = {"from": at(3), "limit": "1"}
         before = ask(index.watching, "changes", asked)["totalCount"]
         whole = len(read)
@@ -167,9 +167,9 @@ class CountedLooks(ViewOpener):
     looks = 0
 
     @contextmanager
-    def catalog(self, as_of: AsOf) -> Iterator[Any]:
+    def open_view_and_index(self, as_of: AsOf) -> Iterator[Any]:
         self.looks += 1
-        with super().catalog(as_of) as found:
+        with super().open_view_and_index(as_of) as found:
             yield found
 
 
@@ -178,7 +178,7 @@ def test_all_health_is_judged_in_many_looks_between_which_others_have_a_turn() -
     with growing() as index:
         index.add(deliver(daily(Random(1))))
         counted = CountedLooks(*index.place())
-        unhealthy(counted, START_US + 9 * DAY * 1_000_000, None, 10, at_once=1)
+        unhealthy_list(counted, START_US + 9 * DAY * 1_000_000, None, 10, max_checks=1)
         counted.close()
     assert counted.looks > 3, "each takes one more than the one before"
 

@@ -18,7 +18,7 @@ from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.writing.follower import IndexFollower
 from headwater.intake.event_log import RecordKind
 from headwater.lake.arrow_batches import arrow_batch
-from headwater.operations.runtime.event_log import log_readers
+from headwater.operations.runtime.event_log import reader_opener
 from headwater.operations.runtime.index import open_freshness, open_index_home, open_rules
 from headwater.tables import GENERATIONS, STATE
 from tests.reference.small_events import CLEAR, made, run
@@ -136,7 +136,7 @@ class Place:
         self.home = open_index_home(folder)
         self.rules = open_rules(settings)
         self.open_views = until_end(ViewOpener(self.home, self.rules))
-        readers = log_readers(settings, folder)
+        readers = reader_opener(settings, folder)
         for reader in readers():
             until_end(reader)
         self.freshness: FreshnessMeter = open_freshness(settings, folder, readers)
@@ -144,7 +144,7 @@ class Place:
 
     def parse(self) -> None:
         parser = self.world.parser()
-        while parser.step():
+        while parser.commit_next():
             pass
 
     def index(self) -> None:
@@ -152,7 +152,7 @@ class Place:
             pass
 
     def index_once(self) -> int:
-        return self._follower.step(self.rules.current().names)
+        return self._follower.process_batches(self.rules.current_rules().names)
 
     def upstream(self, **asked: str) -> Any:
         return ask(self.open_views, "upstream", asked)
@@ -165,18 +165,18 @@ def place(tmp_path: Path) -> Place:
 
 def test_each_station_counts_what_waits_in_it(place: Place) -> None:
     place.world.append(event("r"))
-    waiting = place.freshness.waiting()
+    waiting = place.freshness.count_waiting()
     assert waiting.worst_s == waiting.log_s > 0 == waiting.bronze_s
     assert (waiting.log_events, waiting.bronze_events) == (1, 0)
     place.parse()
-    waiting = place.freshness.waiting()
+    waiting = place.freshness.count_waiting()
     assert waiting.worst_s == waiting.bronze_s > 0 == waiting.log_s
     assert (waiting.log_events, waiting.bronze_events) == (0, 1)
     place.index()
-    assert place.freshness.waiting() == NOTHING
+    assert place.freshness.count_waiting() == NOTHING
     place.world.append(event("r"), b"no event")
     place.parse()
-    assert place.freshness.waiting() == NOTHING, (
+    assert place.freshness.count_waiting() == NOTHING, (
         "duplicates and rejected records are no event that a question could see"
     )
 
@@ -195,25 +195,25 @@ def test_an_event_that_comes_between_the_question_and_the_look_is_answered(place
             place.parse()
             place.index()
 
-    assert place.freshness.ask_with_certainty(question)["columns"]
+    assert place.freshness.ask_or_report_delay(question)["columns"]
     with pytest.raises(NotKnown, match="No dataset 'none'"):
-        place.freshness.ask_with_certainty(lambda: place.upstream(dataset="none"))
+        place.freshness.ask_or_report_delay(lambda: place.upstream(dataset="none"))
 
 
 def test_a_clock_ahead_of_ours_hides_no_event(place: Place) -> None:
     place.world.append(event("r"))
     place.world.age(-1)
-    assert place.freshness.waiting().log_s > 0
+    assert place.freshness.count_waiting().log_s > 0
     place.parse()
-    assert place.freshness.waiting().bronze_s > 0
+    assert place.freshness.count_waiting().bronze_s > 0
 
 
 def test_an_event_behind_a_gap_of_the_log_counts_and_a_note_of_refusals_does_not(place: Place) -> None:
     place.world.append(note(), kind=RecordKind.REFUSAL)
-    assert place.freshness.waiting() == NOTHING
+    assert place.freshness.count_waiting() == NOTHING
     place.world.append_to_end_of_segment(event("r")).unlink()
     place.world.append(event("s"))
-    assert place.freshness.waiting().log_s > 0
+    assert place.freshness.count_waiting().log_s > 0
 
 
 def test_while_another_index_is_built_the_one_that_answers_counts(place: Place) -> None:
@@ -226,15 +226,15 @@ def test_while_another_index_is_built_the_one_that_answers_counts(place: Place) 
     place.world.append(event("s"))
     place.parse()
     assert place.index_once(), "the index by the new rules has both events; questions still read the old one"
-    assert place.freshness.waiting().bronze_s > 0
+    assert place.freshness.count_waiting().bronze_s > 0
     assert not place.index_once()
-    assert place.freshness.waiting() == NOTHING
+    assert place.freshness.count_waiting() == NOTHING
 
 
 def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_lacks(place: Place) -> None:
     place.world.append(event("r"))
     place.parse()
-    assert place.freshness.answer().gold is None
+    assert place.freshness.freshness_answer().gold is None
     gold_folder, log = place.world.folder / "lake" / "gold", place.world.reader().source
     write_deltalake(gold_folder / "generations", arrow_batch(GENERATIONS, [("gold", "g1", "rules")]))
     position = {
@@ -246,7 +246,7 @@ def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_la
     }
     state = arrow_batch(STATE, [tuple(map(position.get, STATE.columns))])
     write_deltalake(place.world.folder / "lake" / "silver" / "g1" / "state", state)
-    gold = place.freshness.answer().gold
+    gold = place.freshness.freshness_answer().gold
     assert gold
     assert gold.seconds == 0
     assert gold.last_pass.endswith("Z")
@@ -257,7 +257,7 @@ def test_gold_says_when_it_last_took_events_and_how_old_the_oldest_is_that_it_la
 
 
 def gold_lacks_s(place: Place) -> float:
-    gold = place.freshness.answer().gold
+    gold = place.freshness.freshness_answer().gold
     assert gold
     return gold.seconds
 
@@ -278,5 +278,5 @@ def test_a_question_about_the_past_sees_a_late_event_that_changes_nothing_now(pl
     place.world.append(writes(3, 20, "c"))
     place.parse()
     place.index()
-    assert place.freshness.waiting() == NOTHING
+    assert place.freshness.count_waiting() == NOTHING
     assert then() == {"c"}

@@ -119,13 +119,13 @@ class SnapshotStore:
         ]
         desk = KeyManager(file, fixed)
         for number in range(9):
-            desk.add(ADMIN, KeyRequest(f"key {number // 2}", ["read"]))
+            desk.create_key(ADMIN, KeyRequest(f"key {number // 2}", ["read"]))
         return desk
 
     def store(self, bodies: Sequence[bytes]) -> None:
         self.world.append(*bodies)
         parser = self.world.parser()
-        while parser.step():
+        while parser.commit_next():
             pass
         self.open_views.close()
         self.open_views = open_view_opener(self.world.settings, self.world.folder)
@@ -137,7 +137,7 @@ class SnapshotStore:
             sinks=self.sinks,
             keys=self.keys,
             caller=ADMIN,
-            rules=self.open_views.rules,
+            rules=self.open_views.active_rules,
         )
         places = [each.key for each in question.parameters if each.place == "path"]
         path = {name: asked.pop(name) for name in places if name in asked}
@@ -421,9 +421,9 @@ def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(
     )
     assert shelf.ask(sink_routes.losses, sink="out", run=cut) == shelf.ask(sink_routes.losses, sink="out", run=whole)
     assert shelf.ask(sink_routes.preview, sink="out", of=cut) == shelf.ask(sink_routes.preview, sink="out", of=whole)
-    assert shelf.open_views.now(lambda live, _: RunHistory(live).key(cut)) == whole
+    assert shelf.open_views.query_current_index(lambda live, _: RunHistory(live).find_run_key(cut)) == whole
     with pytest.raises(NotKnown):  # what changes a run, such as Marquez's POST …/complete, takes no beginning
-        shelf.open_views.now(lambda live, _: RunHistory(live).key(cut, whole=True))
+        shelf.open_views.query_current_index(lambda live, _: RunHistory(live).find_run_key(cut, exact=True))
     odd = next(item["id"] for item in shelf.ask(definitions.listed_runs, limit=1_000)["items"] if item["id"][0] == "[")
     assert {item["run_id"] for item in shelf.ask(routes.events, run=odd)["items"]} == {json.loads(odd)[0]}
     several = next(text for text, count in begun.items() if count > 1)
@@ -467,7 +467,9 @@ def test_a_wrong_statement_is_a_fault_with_a_reference_and_leaves_the_index(
     shelf: SnapshotStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = "SELECT state FROM runs JOIN jobs ON jobs.key = runs.job_key"
-    answer = run_question(lambda: shelf.open_views.now(lambda live, _: live.sql.execute(wrong)), nullcontext())
+    answer = run_question(
+        lambda: shelf.open_views.query_current_index(lambda live, _: live.sql.execute(wrong)), nullcontext()
+    )
     body = json.loads(answer.body)
     assert answer.status_code == 500
     reference = body["error"].rpartition("reference ")[2].rstrip(".")

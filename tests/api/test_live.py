@@ -132,14 +132,14 @@ def test_rejections_are_told_once(tmp_path: Path) -> None:
     follower, reader = until_end(IndexFollower(home, world.bronze)), until_end(FeedReader(home))
     for number in range(3):
         world.append(b"{}", event(number))
-        world.parser().step()
-        while follower.step(default_rules()):
+        world.parser().commit_next()
+        while follower.process_batches(default_rules()):
             pass
-    told, place = reader.read(reader.newest()._replace(number=0))
-    rejected = [happened.value for happened in told if happened.kind == "rejected"]
+    told, place = reader.read_changes(reader.end_of_feed()._replace(number=0))
+    rejected = [happened.content for happened in told if happened.kind == "rejected"]
     assert [msgspec.convert(value, RejectedHappened).reason for value in rejected] == ["shape"] * 3
-    assert reader.read(place) == ([], place)
-    assert reader.find(told[-1].id) == place
+    assert reader.read_changes(place) == ([], place)
+    assert reader.find_place(told[-1].id) == place
     reader.close()
     follower.close()
 
@@ -148,15 +148,15 @@ def test_a_client_that_takes_nothing_is_let_go(tmp_path: Path) -> None:
     world, home = World(tmp_path), IndexHome(tmp_path / "index")
     follower = IndexFollower(home, world.bronze)
     world.append(event(1))
-    world.parser().step()
-    while follower.step(default_rules()):
+    world.parser().commit_next()
+    while follower.process_batches(default_rules()):
         pass
     follower.close()
 
     async def listen() -> None:
         live = LiveFeed(home, slow_s=0.01)
-        stream = await live.open(None)
-        assert live.listening == 1
+        stream = await live.add_client(None)
+        assert live.client_count == 1
 
         async def take_the_head_only(message: Any) -> None:
             if message["type"] == "http.response.body":
@@ -166,7 +166,7 @@ def test_a_client_that_takes_nothing_is_let_go(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
         await asyncio.wait_for(stream({}, stay, take_the_head_only), 30)
-        assert live.listening == 0
+        assert live.client_count == 0
 
     asyncio.run(listen())
 

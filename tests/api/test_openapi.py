@@ -100,9 +100,9 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
     world.append_to_end_of_segment(event(1))
     lost = world.append_to_end_of_segment(event(2))
     world.append(b"{}", event(3), json.dumps(dataset_event(at(1), dataset(("n", "d")))).encode())
-    world.append(*(record.body for record in refusals.take()), kind=RecordKind.REFUSAL)
+    world.append(*(record.body for record in refusals.take_notes()), kind=RecordKind.REFUSAL)
     lost.unlink()
-    world.parser().step()
+    world.parser().commit_next()
     found = [route.ask(SimpleNamespace(bronze=world.bronze), {}) for route in LISTS]
     assert [type(each) for each in found] == [Events, RejectedEvents, RefusedRequests]
     assert all(each.items for each in found)
@@ -110,7 +110,7 @@ def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: P
 
 
 def test_every_answer_is_typed_to_its_last_member() -> None:
-    schemas = openapi.document(ROUTES)["components"]["schemas"]
+    schemas = openapi.openapi_document(ROUTES)["components"]["schemas"]
     untyped = {path for name, schema in schemas.items() for path in _untyped(name, schema)}
     assert {path.rpartition(".")[2] for path in untyped} == {"facet", "facets"}  # as producers sent them
 

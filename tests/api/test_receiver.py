@@ -296,7 +296,7 @@ def test_odd_events_are_200_and_end_in_table_events_with_their_flags(
             "pending": 0, "lost": 0, "balanced": True, "trouble": None,
         }  # fmt: skip
         assert audit | counted == audit
-        found = bronze_of(gateway.folder).events.query("SELECT flags, job_name, body FROM t ORDER BY sequence")
+        found = bronze_of(gateway.folder).events.run_query("SELECT flags, job_name, body FROM t ORDER BY sequence")
     stored = found.to_pylist()
     assert {name: row["flags"] for name, row in zip(ODD, stored, strict=True)} == {
         name: flags for name, (_, flags) in ODD.items()

@@ -51,7 +51,7 @@ def post(world: World, *events: tuple[str, dict[str, Any]]) -> None:
         receiver = Receiver(log, Authenticator([Key.model_validate(key) for key in KEYS]))
         try:
             return [
-                (await receiver.one(Request("POST", _headers(key), "", json.dumps(event).encode()))).status
+                (await receiver.receive_event(Request("POST", _headers(key), "", json.dumps(event).encode()))).status
                 for key, event in events
             ]
         finally:
@@ -66,7 +66,7 @@ def _headers(key: str) -> dict[str, str]:
 
 def parse(world: World, limit: int = 1000) -> None:
     parser = world.parser()
-    while parser.step(limit):
+    while parser.commit_next(limit):
         pass
 
 

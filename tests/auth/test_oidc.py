@@ -76,7 +76,7 @@ def test_words_of_a_token_give_roles(
 ) -> None:
     words, more = [each for each in expected or () if isinstance(each, str)], (expected or ({},))[-1]
     caller = named(issuer, *words, **(more if isinstance(more, dict) else {})) if expected else None  # type: ignore[arg-type]
-    assert run(check_of(issuer).caller(issuer.token(**claims))) == caller
+    assert run(check_of(issuer).caller_from_token(issuer.token(**claims))) == caller
 
 
 NOW = int(time.time())
@@ -88,13 +88,13 @@ WRONG: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("claims", WRONG, ids=" ".join)
 def test_a_token_of_wrong_issuer_audience_or_time_is_nobodys(issuer: OidcServer, claims: dict[str, Any]) -> None:
-    assert run(check_of(issuer).caller(issuer.token(roles=["Boss"], **claims))) is None
+    assert run(check_of(issuer).caller_from_token(issuer.token(roles=["Boss"], **claims))) is None
 
 
 def test_a_clock_may_be_a_minute_wrong(issuer: OidcServer) -> None:
     now = int(time.time())
-    assert run(check_of(issuer).caller(issuer.token(roles=["Boss"], nbf=now + 40, iat=now + 40)))
-    assert run(check_of(issuer).caller(issuer.token(roles=["Boss"], exp=now - 20)))
+    assert run(check_of(issuer).caller_from_token(issuer.token(roles=["Boss"], nbf=now + 40, iat=now + 40)))
+    assert run(check_of(issuer).caller_from_token(issuer.token(roles=["Boss"], exp=now - 20)))
 
 
 def _raw(head: dict[str, Any], claims: dict[str, Any]) -> str:
@@ -120,19 +120,21 @@ def test_forged_tokens_are_nobodys(issuer: OidcServer) -> None:
         jwt.encode(said, stranger.private, algorithm="RS256"),
         f"{head}.{body}.", f"{head}.{body}x.{mark}", "..", "a.b.c", good + "." + mark, "x" * 20_000 + ".y.z",
     ]  # fmt: skip
-    assert [run(check.caller(token)) for token in forged] == [None] * len(forged)
+    assert [run(check.caller_from_token(token)) for token in forged] == [None] * len(forged)
 
 
 def test_keys_of_either_kind_and_after_a_rollover(issuer: OidcServer) -> None:
     async def rolled() -> list[bool]:
         check = check_of(issuer)
-        found = [bool(await check.caller(issuer.token(roles=["Boss"])))]
+        found = [bool(await check.caller_from_token(issuer.token(roles=["Boss"])))]
         old = issuer.keys[0]
         issuer.keys = [SigningKey("second", "ES256")]
-        found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))  # asked just now: the key is not known
+        found.append(
+            bool(await check.caller_from_token(issuer.token(roles=["Reader"])))
+        )  # asked just now: the key is not known
         check.keys._attempted -= oidc.FETCH_INTERVAL_S + 1
-        found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))
-        found.append(bool(await check.caller(issuer.token(old, roles=["Writer"]))))  # its key is gone
+        found.append(bool(await check.caller_from_token(issuer.token(roles=["Reader"]))))
+        found.append(bool(await check.caller_from_token(issuer.token(old, roles=["Writer"]))))  # its key is gone
         return found
 
     assert run(rolled()) == [True, False, True, False]
@@ -145,10 +147,10 @@ def test_unknown_keys_cost_the_issuer_one_request_at_a_time(issuer: OidcServer) 
         for number in range(20):
             stranger.kid = f"unknown-{number}"
             tokens.append(issuer.token(stranger, roles=["Boss"]))
-        assert await asyncio.gather(*(check.caller(token) for token in tokens)) == [None] * 20
+        assert await asyncio.gather(*(check.caller_from_token(token) for token in tokens)) == [None] * 20
         good = issuer.token(roles=["Boss"])
         for _ in range(20):
-            assert await check.caller(good)
+            assert await check.caller_from_token(good)
 
     run(asked())
     assert issuer.asked == ["/.well-known/openid-configuration", "/keys"]
@@ -158,16 +160,16 @@ def test_an_issuer_that_is_down_costs_nothing_that_is_known(issuer: OidcServer) 
     async def down() -> list[bool]:
         check = check_of(issuer)
         issuer.is_down = True
-        found = [bool(await check.caller(issuer.token(roles=["Boss"])))]  # nothing is known yet
+        found = [bool(await check.caller_from_token(issuer.token(roles=["Boss"])))]  # nothing is known yet
         issuer.is_down = False
         check.keys._attempted -= oidc.FETCH_INTERVAL_S + 1
-        found.append(bool(await check.caller(issuer.token(roles=["Boss"]))))
+        found.append(bool(await check.caller_from_token(issuer.token(roles=["Boss"]))))
         issuer.is_down = True
         check.keys._fetched -= oidc.KEYS_FRESH_S + 1
         check.keys._attempted -= oidc.KEYS_FRESH_S + 1
-        found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))  # known for a day
+        found.append(bool(await check.caller_from_token(issuer.token(roles=["Reader"]))))  # known for a day
         check.keys._fetched -= oidc.KEYS_EXPIRE_S
-        found.append(bool(await check.caller(issuer.token(roles=["Writer"]))))  # no longer
+        found.append(bool(await check.caller_from_token(issuer.token(roles=["Writer"]))))  # no longer
         return found
 
     assert run(down()) == [False, True, True, False]
@@ -175,7 +177,7 @@ def test_an_issuer_that_is_down_costs_nothing_that_is_known(issuer: OidcServer) 
 
 def test_who_calls_itself_otherwise_is_not_the_issuer(issuer: OidcServer) -> None:
     issuer.said = {"issuer": "https://elsewhere.example"}
-    assert run(check_of(issuer).caller(issuer.token(roles=["Boss"]))) is None
+    assert run(check_of(issuer).caller_from_token(issuer.token(roles=["Boss"]))) is None
     with pytest.raises(Retry, match="elsewhere"):
         run(check_of(issuer).keys.metadata())
 
@@ -184,8 +186,8 @@ def test_who_calls_itself_otherwise_is_not_the_issuer(issuer: OidcServer) -> Non
 def test_short_rsa_keys_of_the_issuer_are_refused(issuer: OidcServer) -> None:
     short = SigningKey("short", bits=1024)
     issuer.keys = [issuer.keys[0], short]
-    assert run(check_of(issuer).caller(issuer.token(short, roles=["Boss"]))) is None
-    assert run(check_of(issuer).caller(issuer.token(issuer.keys[0], roles=["Boss"])))
+    assert run(check_of(issuer).caller_from_token(issuer.token(short, roles=["Boss"]))) is None
+    assert run(check_of(issuer).caller_from_token(issuer.token(issuer.keys[0], roles=["Boss"])))
 
 
 @pytest.mark.parametrize(
@@ -198,17 +200,17 @@ def test_only_published_signing_keys_with_an_id_verify_tokens(
     key = SigningKey("own", "ES256")
     key.changes = changes
     issuer.keys = [key]
-    assert bool(run(check_of(issuer).caller(issuer.token(roles=["Boss"])))) == verifies
+    assert bool(run(check_of(issuer).caller_from_token(issuer.token(roles=["Boss"])))) == verifies
 
 
 def test_an_issuer_that_withdraws_all_keys_has_no_valid_tokens(issuer: OidcServer) -> None:
     async def withdrawn() -> list[bool]:
         check, token = check_of(issuer), issuer.token(roles=["Boss"])
-        found = [bool(await check.claims(token, [AUDIENCE]))]
+        found = [bool(await check.verified_claims(token, [AUDIENCE]))]
         issuer.keys = []
         check.keys._attempted -= oidc.KEYS_FRESH_S + 1
         check.keys._fetched -= oidc.KEYS_FRESH_S + 1
-        return [*found, bool(await check.claims(token, [AUDIENCE]))]
+        return [*found, bool(await check.verified_claims(token, [AUDIENCE]))]
 
     assert run(withdrawn()) == [True, False]
 
@@ -220,7 +222,7 @@ def test_refused_tokens_are_counted_and_not_logged(issuer: OidcServer, caplog: p
     before, check = count("InvalidAudienceError"), check_of(issuer)
     with caplog.at_level("INFO", "headwater"):
         for number in range(5):
-            assert run(check.claims(issuer.token(aud=f"other-{number}"), [AUDIENCE])) is None
+            assert run(check.verified_claims(issuer.token(aud=f"other-{number}"), [AUDIENCE])) is None
     assert count("InvalidAudienceError") == before + 5
     assert not [record for record in caplog.records if record.name == oidc.__name__]
 
@@ -229,9 +231,9 @@ def test_keys_and_tokens_are_taken_side_by_side(issuer: OidcServer) -> None:
     access = Authenticator((), tokens=check_of(issuer))
     assert not access.is_open
     token = issuer.token(roles=["Reader"], appid="spark")
-    assert run(access.find({"authorization": f"Bearer {token}"}, "")) == named(issuer, "spark", "read")
-    assert run(access.find({"authorization": "Bearer no-token"}, "")) is None
-    assert run(access.find({}, "")) is None
+    assert run(access.find_caller({"authorization": f"Bearer {token}"}, "")) == named(issuer, "spark", "read")
+    assert run(access.find_caller({"authorization": "Bearer no-token"}, "")) is None
+    assert run(access.find_caller({}, "")) is None
 
 
 class Browser:
@@ -241,7 +243,7 @@ class Browser:
         self.sign_in = SignIn(OidcClient(CLIENT, BACK), check_of(issuer), Sessions(b"s" * 32))
 
     def begun(self, back: str = "/runs?x=1") -> tuple[dict[str, str], str]:
-        url, sealed = run(self.sign_in.begin(back))
+        url, sealed = run(self.sign_in.begin_sign_in(back))
         back_to = httpx.get(url).headers["location"]
         assert back_to.startswith(BACK)
         return {name: values[0] for name, values in parse_qs(urlsplit(back_to).query).items()}, sealed
@@ -250,10 +252,10 @@ class Browser:
 def test_somebody_signs_in(issuer: OidcServer) -> None:
     issuer.claims = {"roles": ["Reader"], "preferred_username": "mary@x", "oid": "0-1"}
     browser = Browser(issuer)
-    caller, session, back = run(browser.sign_in.finish(*browser.begun()))
+    caller, session, back = run(browser.sign_in.finish_sign_in(*browser.begun()))
     assert (caller, back) == (named(issuer, "mary@x", "read", oid="0-1", is_person=True), "/runs?x=1")
-    assert Sessions(b"s" * 32).caller(f"headwater_session={session}") == caller
-    assert run(browser.sign_in.finish(*browser.begun()))
+    assert Sessions(b"s" * 32).caller_from_cookies(f"headwater_session={session}") == caller
+    assert run(browser.sign_in.finish_sign_in(*browser.begun()))
     assert (issuer.asked.count("/token"), issuer.cookies) == (2, [])  # who signs in next is not who did before
 
 
@@ -261,7 +263,7 @@ def test_somebody_signs_in(issuer: OidcServer) -> None:
 def test_nobody_is_led_elsewhere(issuer: OidcServer, back: str) -> None:
     issuer.claims = {"roles": ["Reader"]}
     browser = Browser(issuer)
-    assert run(browser.sign_in.finish(*browser.begun(back)))[2] == "/"
+    assert run(browser.sign_in.finish_sign_in(*browser.begun(back)))[2] == "/"
 
 
 def test_what_is_not_the_answer_to_our_question_signs_nobody_in(issuer: OidcServer) -> None:
@@ -277,10 +279,10 @@ def test_what_is_not_the_answer_to_our_question_signs_nobody_in(issuer: OidcServ
     ]  # fmt: skip
     for each in wrong:
         with pytest.raises(WrongQuestion):
-            run(browser.sign_in.finish(*each))
-    assert run(browser.sign_in.finish(sent, sealed))
+            run(browser.sign_in.finish_sign_in(*each))
+    assert run(browser.sign_in.finish_sign_in(sent, sealed))
     with pytest.raises(WrongQuestion):  # a code is good once
-        run(browser.sign_in.finish(sent, sealed))
+        run(browser.sign_in.finish_sign_in(sent, sealed))
 
 
 @pytest.mark.parametrize(
@@ -292,10 +294,10 @@ def test_a_sign_in_needs_a_good_token_of_this_sign_in_with_a_role(issuer: OidcSe
     issuer.claims = {"roles": ["Reader"], **claims}
     browser = Browser(issuer)
     with pytest.raises(WrongQuestion):
-        run(browser.sign_in.finish(*browser.begun()))
+        run(browser.sign_in.finish_sign_in(*browser.begun()))
 
 
 def test_the_cookie_between_is_good_for_nothing_else(issuer: OidcServer) -> None:
     _, sealed = Browser(issuer).begun()
-    assert Sessions(b"s" * 32).caller(f"headwater_session={sealed}") is None
+    assert Sessions(b"s" * 32).caller_from_cookies(f"headwater_session={sealed}") is None
     assert SIGN_IN_COOKIE != "headwater_session"

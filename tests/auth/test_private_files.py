@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headwater.common.errors import WrongSetting
-from headwater.intake.files.taken_ledger import TakenFile, TakenLedger
+from headwater.intake.files.taken_ledger import FilePosition, IngestLedger
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.settings import load_settings
 from tests.support.data.made_events import body, run_event, with_raw
@@ -65,7 +65,7 @@ def test_no_other_account_has_any_right_on_what_headwater_makes(tmp_path: Path) 
 def test_a_data_folder_that_was_open_to_others_is_closed_with_a_word_when_headwater_starts(tmp_path: Path) -> None:
     world = World(tmp_path / "data")
     world.claim(event(1))
-    world.parser().step()
+    world.parser().commit_next()
     open_up(world.folder)
     with running(world.folder) as gateway:
         gateway.settled()
@@ -133,8 +133,8 @@ def test_a_ledger_of_files_that_others_could_read_is_closed_with_all_that_lies_b
     path = tmp_path / "state" / "ledger.sqlite"
     path.parent.mkdir()
     path.touch(mode=0o644)
-    with closing(TakenLedger(path)) as ledger:
-        ledger.keep([TakenFile("store", "1", "/a")])
+    with closing(IngestLedger(path)) as ledger:
+        ledger.store_positions([FilePosition("store", "1", "/a")])
         assert len(list(path.parent.iterdir())) > 1, "side files as well"
         assert set(open_to_others(path.parent)) <= {str(path.parent)}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headwater.common.durations import seconds
+from headwater.common.durations import parse_duration_s
 from headwater.common.errors import InvalidEvent, WrongSetting
-from headwater.intake.parser.bronze_batch import rejected_batch
+from headwater.intake.parser.bronze_batch import build_rejection_batch
 from tests.support.commands import commanded
 from tests.support.data.parsing import World
 from tests.support.data.samples import body, run_event
@@ -183,7 +183,7 @@ def test_what_was_rejected_can_be_sent_again_and_lands_once(tmp_path: Path) -> N
     world.parser()
     source = world.reader().source
     [_, good] = world.records(1, 2)
-    batch = rejected_batch(source, good, 1, InvalidEvent("unstorable", "No row fits it.", "Report it."))
+    batch = build_rejection_batch(source, good, 1, InvalidEvent("unstorable", "No row fits it.", "Report it."))
     world.parser().reject_next(InvalidEvent("kills_parser", "It died.", "Send it smaller."))
     world.bronze.commit(source, batch.rows, batch.last)
     with up(tmp_path / "data") as url:
@@ -203,13 +203,13 @@ def test_what_was_rejected_can_be_sent_again_and_lands_once(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("text", "wanted"), [("250ms", 0.25), ("30", 30), ("1.5s", 1.5), ("5m", 300), ("1h", 3600)])
 def test_durations_are_read_as_people_write_them(text: str, wanted: float) -> None:
-    assert seconds(text) == wanted
+    assert parse_duration_s(text) == wanted
 
 
 @pytest.mark.parametrize("text", ["", "s", "0", "0s", "-5", "inf", "nan", "1e300d", "36501d", "soon", "30 w"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(WrongSetting, match="is not a duration"):
-        seconds(text)
+        parse_duration_s(text)
 
 
 def test_a_wrong_duration_is_said_before_spark_starts(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with the shop's events, on which nothing runs."""
     world = World(tmp_path_factory.mktemp("cli") / "data")
     world.append(*bodies([*EVENTS, UNREAD_SQL]))
-    world.parser().step()
+    world.parser().commit_next()
     return world.folder
 
 
@@ -147,7 +147,7 @@ def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showi
 ) -> None:
     world = World(tmp_path / "data")
     world.append(*bodies([*ONCE_CLEAR, *REMADE, SHOWN]))
-    world.parser().step()
+    world.parser().commit_next()
 
     def told(*arguments: str) -> str:
         return " ".join(command(*arguments, "--data", world.folder).out.split())
@@ -206,7 +206,7 @@ def test_odd_names_neither_style_nor_move_the_terminal(command: Command, tmp_pat
     odd = ("s3://b", "\x1b[31m[/bold]\u202eabc\r")
     world = World(tmp_path / "data")
     world.append(*bodies([run(1, 0, made(odd, {"[b]x": [source(("s3://b", "in"), "x", CLEAR)]}))]))
-    world.parser().step()
+    world.parser().commit_next()
     shown = command("impact", "s3://b/in", "--data", world.folder).out
     assert not {"\x1b", "\u202e", "\r"} & set(shown)
     assert "\\x1b[31m[/bold]\\u202eabc" in shown

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.common.nearest_names import nearest
+from headwater.common.nearest_names import nearest_names
 
 NAMES = (
     "abfss://lake@account/gold/customer_orders",
@@ -39,24 +39,24 @@ NAMES = (
     ],
 )
 def test_the_name_that_was_meant_comes_first(asked: str, first: str | None) -> None:
-    found = nearest(asked, NAMES)
+    found = nearest_names(asked, NAMES)
     assert (found[0] if found else None) == first
 
 
 def test_a_name_that_has_what_was_asked_in_its_last_part_is_near() -> None:
-    assert nearest("price", NAMES) == ["s3://lake/silver/dimProductPrice"]
-    assert nearest("pric", ["unit_prices_in_the_currency_of_the_country"]) == [
+    assert nearest_names("price", NAMES) == ["s3://lake/silver/dimProductPrice"]
+    assert nearest_names("pric", ["unit_prices_in_the_currency_of_the_country"]) == [
         "unit_prices_in_the_currency_of_the_country"
     ]
-    assert nearest("id", ["customer_identifier"]) == []
+    assert nearest_names("id", ["customer_identifier"]) == []
 
 
 def test_no_more_than_wanted_are_named_and_equal_ones_in_order() -> None:
     many = [f"s3://lake/x{number}/orders" for number in range(9)]
-    assert nearest("ordres", reversed(many)) == many[:5]
-    assert nearest("ordres", many, 2) == many[:2]
+    assert nearest_names("ordres", reversed(many)) == many[:5]
+    assert nearest_names("ordres", many, 2) == many[:2]
 
 
 def test_the_least_similarity_can_be_set() -> None:
-    assert nearest("TOKEN", ["PORT", "SINKS"]) == []
-    assert nearest("TOKEN", ["PORT", "SINKS"], limit=1, least=0) != []
+    assert nearest_names("TOKEN", ["PORT", "SINKS"]) == []
+    assert nearest_names("TOKEN", ["PORT", "SINKS"], limit=1, least=0) != []

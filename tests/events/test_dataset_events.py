@@ -9,14 +9,14 @@ from msgspec import to_builtins
 from headwater.cli import lineage
 from headwater.cli.agents import answers as mcp_answers
 from headwater.common.paging import ListPage
-from headwater.governance.planning.findings import _unproven
+from headwater.governance.planning.findings import _outcome_without_impact
 from headwater.governance.planning.schema import PlannedChange
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import keep_job
 from headwater.questions.answer_types.lineage import Reach
 from headwater.questions.coverage import coverage
 from headwater.questions.job_graph import JobBounds, JobContext, job_graph
-from headwater.questions.reach import path, reach
+from headwater.questions.reach import path_answer, reach_answer
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference.small_events import A, B, C, made, run, with_schema, x_from
 from tests.reference.world_events import at, dataset, dataset_event, facet, parent, source, uuid
@@ -65,7 +65,7 @@ def test_lineage_that_a_catalogue_declares_makes_edges_and_no_job() -> None:
 def found_upstream(seen: LineageWorld, name: tuple[str, str], *, forward: bool = False) -> Reach:
     bounds = Bounds(100, 100)
     asked = Subject(*name)
-    return reach(seen.scene, RULES.names, asked, seen.counted, forward=forward, mode="value", bounds=bounds)
+    return reach_answer(seen.scene, RULES.names, asked, seen.counted, forward=forward, mode="value", bounds=bounds)
 
 
 def upstream_stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool = False) -> Any:
@@ -135,7 +135,7 @@ def test_a_path_that_is_not_found_names_the_writer_of_its_target_that_reports_no
         (APART, ["a no_output", "b no_input"]),
     ):
         seen = world(*events, behind)
-        found = path(seen.scene, RULES.names, Subject(*A), Subject(*C, "x"), seen.counted, mode="value")
+        found = path_answer(seen.scene, RULES.names, Subject(*A), Subject(*C, "x"), seen.counted, mode="value")
         assert [f"{stop.dataset} {stop.reason}" for stop in found.stops] == stops
         assert found.reaches is not bool(stops)
 
@@ -143,5 +143,7 @@ def test_a_path_that_is_not_found_names_the_writer_of_its_target_that_reports_no
 def test_no_plan_is_safe_for_a_column_of_what_may_be_connected() -> None:
     found: Any = msgspec.to_builtins(found_upstream(world(*APART), A, forward=True))
     unused = [{"verdict": "unused", "reason": ""}]
-    assert _unproven(PlannedChange("drop_column", "a", None, "x"), unused, [])[0] == "safe"
-    assert _unproven(PlannedChange("drop_column", "a", None, "x"), unused, found["stops"])[0] == "may break"
+    assert _outcome_without_impact(PlannedChange("drop_column", "a", None, "x"), unused, [])[0] == "safe"
+    assert (
+        _outcome_without_impact(PlannedChange("drop_column", "a", None, "x"), unused, found["stops"])[0] == "may break"
+    )

@@ -33,7 +33,9 @@ class Index:
         self.stored += [(event["run"]["runId"], each) for event, each in zip(events, fresh, strict=True)]
         bodies = {number: each.body for number, each in enumerate(fresh, first)}
         batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in enumerate(fresh, first)]
-        self.indexer.add(SOURCE, first + len(fresh), batch, lambda asked: {number: bodies[number] for number in asked})
+        self.indexer.process_events(
+            SOURCE, first + len(fresh), batch, lambda asked: {number: bodies[number] for number in asked}
+        )
 
     def found(self, *runs: str) -> dict[str, dict[str, Any]]:
         recent = recent_facets(self.indexer._sql, runs)

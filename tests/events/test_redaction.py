@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.events.redaction import redact, suspicious
+from headwater.events.redaction import may_need_redaction, redact_value
 from headwater.events.redaction_names import is_secret_name
 from headwater.events.redaction_rules import REDACTED, RULES, redact_text
 from tests.fixtures.secrets.corpus import load_formats
@@ -117,7 +117,7 @@ PAIRS = st.fixed_dictionaries({"name": TEXTS, "value": TEXTS}) | st.fixed_dictio
 @pytest.mark.parametrize(("planted", "secret"), [(e, s) for _, e, s in PLANTED], ids=[name for name, _, _ in PLANTED])
 def test_a_planted_secret_is_gone_and_the_rest_of_the_event_survives(planted: dict[str, Any], secret: str) -> None:
     before = json.dumps(planted)
-    clean = redact(planted)
+    clean = redact_value(planted)
     after = json.dumps(clean)
 
     kept_before, kept_after = after.split(REDACTED)
@@ -127,12 +127,12 @@ def test_a_planted_secret_is_gone_and_the_rest_of_the_event_survives(planted: di
     assert secret not in after
     assert len(hidden) < len(secret) + 10
     assert json.dumps(planted) == before
-    assert redact(clean) is clean
+    assert redact_value(clean) is clean
 
 
 @pytest.mark.parametrize("planted", [e for _, e, _ in PLANTED], ids=[name for name, _, _ in PLANTED])
 def test_a_planted_secret_is_suspected_in_every_spelling_of_json(planted: dict[str, Any]) -> None:
-    assert all(suspicious(spellings(planted)))
+    assert all(may_need_redaction(spellings(planted)))
 
 
 def test_the_planted_secrets_are_at_least_forty_and_names_and_hosts_stay_readable() -> None:
@@ -145,32 +145,32 @@ def test_the_planted_secrets_are_at_least_forty_and_names_and_hosts_stay_readabl
 
 @pytest.mark.parametrize("clean", CLEAN.values(), ids=CLEAN.keys())
 def test_what_only_looks_like_a_secret_stays_the_very_same_object(clean: Any) -> None:
-    assert redact(clean) is clean
+    assert redact_value(clean) is clean
     whole = event(run={"custom": clean})
-    assert redact(whole) is whole
+    assert redact_value(whole) is whole
 
 
 def test_ordinary_lookalikes_are_not_even_suspected() -> None:
     names = ["abfss container", "wasbs container", "port and at sign", "kafka", "jdbc", "jdbc with user", "oracle"]
     names += ["kerberos", "spark master", "word look-alikes", "short code", "numbers and flags"]
     names += ["columns named like secrets", "lineage of columns named like secrets"]
-    flagged = dict(zip(names, suspicious([json.dumps(CLEAN[name]).encode() for name in names]), strict=True))
+    flagged = dict(zip(names, may_need_redaction([json.dumps(CLEAN[name]).encode() for name in names]), strict=True))
 
     assert [name for name, found in flagged.items() if found] == []
 
 
 def test_the_two_names_of_a_pair_and_their_order_do_not_matter() -> None:
-    assert redact({"value": "x7", "name": "DB_PASSWORD"}) == {"value": REDACTED, "name": "DB_PASSWORD"}
-    assert redact([{"Key": "apiKey", "Value": "x7"}]) == [{"Key": "apiKey", "Value": REDACTED}]
+    assert redact_value({"value": "x7", "name": "DB_PASSWORD"}) == {"value": REDACTED, "name": "DB_PASSWORD"}
+    assert redact_value([{"Key": "apiKey", "Value": "x7"}]) == [{"Key": "apiKey", "Value": REDACTED}]
 
 
 @pytest.mark.slow
 @settings(deadline=None)
 @given(TREES | st.lists(PAIRS, max_size=3))
 def test_redaction_is_idempotent_and_keeps_what_it_need_not_change(value: Any) -> None:
-    once = redact(value)
+    once = redact_value(value)
 
-    assert redact(once) is once
+    assert redact_value(once) is once
     assert (once is value) == (once == value)
 
 
@@ -178,8 +178,8 @@ def test_redaction_is_idempotent_and_keeps_what_it_need_not_change(value: Any) -
 @settings(deadline=None)
 @given(TREES | st.lists(PAIRS, max_size=3) | st.lists(TEXTS, max_size=3))
 def test_nothing_that_redaction_changes_goes_unsuspected(value: Any) -> None:
-    if redact(value) is not value:
-        assert all(suspicious(spellings(value)))
+    if redact_value(value) is not value:
+        assert all(may_need_redaction(spellings(value)))
 
 
 def test_the_deepest_event_that_is_read_is_redacted_to_the_bottom() -> None:
@@ -187,8 +187,8 @@ def test_the_deepest_event_that_is_read_is_redacted_to_the_bottom() -> None:
     for level in range(511):
         deep = [deep] if level % 2 else {"a": deep}
 
-    assert "hunter2" not in json.dumps(redact(deep))
-    assert redact(redact(deep)) == redact(deep)
+    assert "hunter2" not in json.dumps(redact_value(deep))
+    assert redact_value(redact_value(deep)) == redact_value(deep)
 
 
 @pytest.mark.parametrize("size", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
@@ -214,10 +214,10 @@ def test_the_deepest_event_that_is_read_is_redacted_to_the_bottom() -> None:
 )
 def test_a_megabyte_built_to_be_slow_is_settled_all_the_same(seed: str, size: int) -> None:
     text = (seed * size)[:size]
-    settled = redact(text)
+    settled = redact_value(text)
 
-    assert redact(settled) is settled
-    assert settled is text or suspicious([text.encode()]) == [True]
+    assert redact_value(settled) is settled
+    assert settled is text or may_need_redaction([text.encode()]) == [True]
 
 
 @pytest.mark.slow
@@ -227,7 +227,7 @@ def test_time_is_linear_in_the_length_of_a_command_line(seed: str) -> None:
     """Three million characters take seconds; where a name is read from every dash on, they take hours."""
     text = (seed * 3_000_000)[:3_000_000]
 
-    assert redact(f"-- password=hunter2 {text}") == f"-- password=[REDACTED] {text}"
+    assert redact_value(f"-- password=hunter2 {text}") == f"-- password=[REDACTED] {text}"
 
 
 def test_every_rule_has_a_secret_planted_for_it() -> None:
@@ -237,15 +237,15 @@ def test_every_rule_has_a_secret_planted_for_it() -> None:
 
 
 def test_texts_that_are_no_json_and_no_utf_8_are_looked_through_too() -> None:
-    assert suspicious([b'\xff\xfe{"password":"x7"', b"\xff", b""]) == [True, False, False]
-    assert redact('{"password":"x7", broken') == '{"password":"[REDACTED]", broken'
+    assert may_need_redaction([b'\xff\xfe{"password":"x7"', b"\xff", b""]) == [True, False, False]
+    assert redact_value('{"password":"x7", broken') == '{"password":"[REDACTED]", broken'
 
 
 def test_an_ordinary_place_for_each_text_keeps_the_words_around_the_secret() -> None:
     text = "user=bob password=hunter2 host=db"
 
     for place in (in_property(text), in_sql(text), in_error(text), in_variable(text, "OPTS")):
-        assert "user=bob password=[REDACTED] host=db" in json.dumps(redact(place))
+        assert "user=bob password=[REDACTED] host=db" in json.dumps(redact_value(place))
 
 
 @pytest.mark.parametrize("name", ["x.password", "accessToken", "API-KEY", "db_pwd", "client.secret.acct", "PASSWORD2"])
@@ -267,7 +267,7 @@ def test_the_documented_examples_come_out_as_documented() -> None:
 def show(before: str) -> str:
     """Return a documented example redacted: as JSON where it is JSON, else as text."""
     value = json.loads(before) if before[0] in "{[" else before
-    clean = redact(value)
+    clean = redact_value(value)
     return clean if isinstance(clean, str) else json.dumps(clean)
 
 

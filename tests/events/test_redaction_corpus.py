@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import re2
 
-from headwater.events.redaction import redact, suspicious
-from headwater.events.redaction_rules import REDACTED, RULES, Rule, redact_text
+from headwater.events.redaction import may_need_redaction, redact_value
+from headwater.events.redaction_rules import REDACTED, RULES, RedactionRule, redact_text
 from headwater.events.redaction_tokens import TOKENS
 from headwater.intake.receiver import Refusal
 from headwater.intake.receiver.refusals import Refusals
@@ -58,8 +58,8 @@ def test_nearly_no_secret_of_the_corpus_survives(set_aside: bool) -> None:
 
 def test_redacting_the_corpus_again_changes_nothing_and_keeps_the_event_around_it() -> None:
     for format_ in FORMATS:
-        once = redact(format_.event)
-        assert redact(once) is once, format_.name
+        once = redact_value(format_.event)
+        assert redact_value(once) is once, format_.name
         if format_.place != "useragent":
             assert (once["outputs"], once["eventType"]) == ([{"namespace": "file", "name": "/survives"}], "COMPLETE")
 
@@ -79,8 +79,8 @@ SECRET = "pLanted7123x9Qz"
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_lists_and_objects_under_a_secret_name_are_hidden(facet: dict[str, Any], ascii_only: bool) -> None:
     text = json.dumps(facet, ensure_ascii=ascii_only)
-    assert suspicious([text.encode()]) == [True]
-    assert not any(secret in json.dumps(redact(facet)) for secret in (SECRET, "other7Pass9"))
+    assert may_need_redaction([text.encode()]) == [True]
+    assert not any(secret in json.dumps(redact_value(facet)) for secret in (SECRET, "other7Pass9"))
 
 
 @pytest.mark.parametrize("ascii_only", [True, False])
@@ -96,8 +96,8 @@ def test_lists_and_objects_under_a_secret_name_are_hidden(facet: dict[str, Any],
 )
 def test_full_width_and_invisible_letters_hide_no_name(name: str, ascii_only: bool) -> None:
     text = json.dumps({name: SECRET}, ensure_ascii=ascii_only)
-    assert suspicious([text.encode()]) == [True]
-    assert redact({name: SECRET}) == {name: REDACTED}
+    assert may_need_redaction([text.encode()]) == [True]
+    assert redact_value({name: SECRET}) == {name: REDACTED}
 
 
 @pytest.mark.parametrize(
@@ -120,30 +120,30 @@ def test_full_width_and_invisible_letters_hide_no_name(name: str, ascii_only: bo
 )
 def test_a_secret_in_a_text_is_hidden_and_the_words_around_it_stay(holds: str, hidden: str) -> None:
     value = {"note": holds.replace("§", SECRET)}
-    assert suspicious([json.dumps(value).encode()]) == [True]
-    assert redact(value) == {"note": hidden}
+    assert may_need_redaction([json.dumps(value).encode()]) == [True]
+    assert redact_value(value) == {"note": hidden}
 
 
 @pytest.mark.parametrize("name", ["x-auth", "X-Auth", "x_auth", "http.headers.x-auth"])
 def test_x_auth_is_a_secrets_name(name: str) -> None:
-    assert suspicious([json.dumps({name: SECRET}).encode()]) == [True]
-    assert redact({name: SECRET}) == {name: REDACTED}
+    assert may_need_redaction([json.dumps({name: SECRET}).encode()]) == [True]
+    assert redact_value({name: SECRET}) == {name: REDACTED}
 
 
 @pytest.mark.parametrize("path", ["s3://lake/t/token=eur/part-0", "/t/password=hashed/p0", "/secret=2026-11-27/p"])
 def test_a_partition_folder_with_an_ordinary_value_stays(path: str) -> None:
     value = {"path": path}
-    assert redact(value) is value
+    assert redact_value(value) is value
 
 
 @pytest.mark.parametrize("name", ["pin", "pw", "sas", "session_id", "salt"])
 def test_an_ordinary_field_is_hidden_only_if_its_value_looks_like_a_secret(name: str) -> None:
-    assert suspicious([json.dumps({name: SECRET}).encode()]) == [True]
-    assert redact({name: SECRET}) == {name: REDACTED}
+    assert may_need_redaction([json.dumps({name: SECRET}).encode()]) == [True]
+    assert redact_value({name: SECRET}) == {name: REDACTED}
     for ordinary in ("sodium", "A7", "0195c000-0000-7000-8000-000000000003", "2026-11-27T10:00:00", "3.5.1", "a b c"):
         value = {name: ordinary}
-        assert redact(value) is value
-    assert (redact({name: "4711"}) == {name: REDACTED}) == (name == "pin")
+        assert redact_value(value) is value
+    assert (redact_value({name: "4711"}) == {name: REDACTED}) == (name == "pin")
 
 
 HEX, MIXED = "0f1e2d3c4b5a6978" * 8, "aB3dE6gH9jK2mN5p" * 8
@@ -160,8 +160,8 @@ HEX, MIXED = "0f1e2d3c4b5a6978" * 8, "aB3dE6gH9jK2mN5p" * 8
 )  # fmt: skip
 def test_a_token_is_hidden_by_its_shape_alone(token: str) -> None:
     value = {"note": f"saw {token} in passing"}
-    assert suspicious([json.dumps(value).encode()]) == [True]
-    assert token.rpartition("=")[2] not in redact(value)["note"]
+    assert may_need_redaction([json.dumps(value).encode()]) == [True]
+    assert token.rpartition("=")[2] not in redact_value(value)["note"]
 
 
 def test_the_page_lists_every_service_whose_tokens_are_known_by_shape() -> None:
@@ -173,7 +173,7 @@ def test_the_page_lists_every_service_whose_tokens_are_known_by_shape() -> None:
 def test_harmless_facets_stay() -> None:
     lines = Path("tests/fixtures/secrets/harmless.ndjson").read_text().splitlines()
     assert len(lines) == 100
-    changed = [line for line in lines if (facet := json.loads(line)) is not redact(facet)]
+    changed = [line for line in lines if (facet := json.loads(line)) is not redact_value(facet)]
     assert changed == []
 
 
@@ -181,7 +181,7 @@ def test_the_user_agent_of_a_refused_request_is_redacted() -> None:
     for format_ in (format_ for format_ in FORMATS if format_.place == "useragent"):
         refusals = Refusals()
         refusals.add(Refusal(400, "not_json", "Not JSON.", "Send JSON."), "/api/v1/lineage", None, format_.text)
-        (note,) = refusals.take()
+        (note,) = refusals.take_notes()
         assert format_.secret.encode() not in note.body
         assert REDACTED.encode() in note.body
 
@@ -226,7 +226,7 @@ STAYS = {
 
 @pytest.mark.parametrize("stays", STAYS.values(), ids=STAYS.keys())
 def test_what_is_no_secret_stays(stays: dict[str, Any]) -> None:
-    assert redact(stays) is stays
+    assert redact_value(stays) is stays
 
 
 def test_of_the_events_that_others_sent_none_is_changed() -> None:
@@ -234,11 +234,11 @@ def test_of_the_events_that_others_sent_none_is_changed() -> None:
     events = [json.loads(line) for file in files for line in file.read_bytes().splitlines() if line.strip()]
 
     assert len(events) > 400
-    assert [value for value in events if redact(value) is not value] == []
+    assert [value for value in events if redact_value(value) is not value] == []
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_no_rule_reads_a_text_again_for_each_of_its_matches(rule: Rule) -> None:
+def test_no_rule_reads_a_text_again_for_each_of_its_matches(rule: RedactionRule) -> None:
     """`python -m bench.redaction growth` measures the CPU time."""
     found = [f.text for f in FORMATS if rule.apply(f.text.encode()) != f.text.encode()]
     ends = endings(rule.pattern, found[:12])

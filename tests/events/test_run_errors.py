@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from headwater.cli.answer_source import DataFolder
 from headwater.cli.app import app
-from headwater.events.error_facets import causes, errors_in, failed_tests
+from headwater.events.error_facets import errors_in, exceptions_in_trace, failed_tests
 from headwater.questions import definitions
 from tests.reference.world_events import Json, at, dataset, facet, run_event, uuid
 from tests.support.data.parsing import World
@@ -50,7 +50,7 @@ a.Failed: no id
 
 
 def test_the_cause_of_all_comes_first_and_no_line_is_lost() -> None:
-    root, middle, outer = causes(JAVA)
+    root, middle, outer = exceptions_in_trace(JAVA)
     assert root.what == "org.example.Root: no such file"
     assert middle == (
         "org.example.Middle: no way",
@@ -58,15 +58,19 @@ def test_the_cause_of_all_comes_first_and_no_line_is_lost() -> None:
     )
     assert outer.what == "org.example.Outer: it failed"
     assert "\tSuppressed: org.example.Other: aside" in outer.trace
-    assert [each.what for each in causes(PYTHON)] == ["KeyError: 'id'", "a.Failed: no id"]
-    shown = {line for each in causes(JAVA) for line in (each.what, *each.trace)}
+    assert [each.what for each in exceptions_in_trace(PYTHON)] == ["KeyError: 'id'", "a.Failed: no id"]
+    shown = {line for each in exceptions_in_trace(JAVA) for line in (each.what, *each.trace)}
     assert shown == {line.removeprefix("Caused by: ") for line in JAVA.splitlines()}
 
 
 def test_pythons_trace_inside_a_java_exception_is_the_cause_of_it() -> None:
     told = f"py4j.Py4JException: An error: {PYTHON}\n\tat py4j.Protocol.call(Protocol.java:1)"
-    assert [each.what for each in causes(told)] == ["KeyError: 'id'", "a.Failed: no id", "py4j.Py4JException: An error"]
-    assert causes(told)[-1].trace == ("\tat py4j.Protocol.call(Protocol.java:1)",)
+    assert [each.what for each in exceptions_in_trace(told)] == [
+        "KeyError: 'id'",
+        "a.Failed: no id",
+        "py4j.Py4JException: An error",
+    ]
+    assert exceptions_in_trace(told)[-1].trace == ("\tat py4j.Protocol.call(Protocol.java:1)",)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +78,11 @@ def test_pythons_trace_inside_a_java_exception_is_the_cause_of_it() -> None:
     ["", "\n\n", "Caused by: ", "Traceback (most recent call last):", "\tat a(", "at a(b)\nCaused by: \nat c(d)"],
 )
 def test_what_is_cut_or_odd_is_taken_as_it_is(text: str) -> None:
-    assert all(isinstance(each.what, str) for each in causes(text))
+    assert all(isinstance(each.what, str) for each in exceptions_in_trace(text))
 
 
 def test_a_text_without_frames_is_no_trace() -> None:
-    assert causes("Database Error in model sales\n  relation does not exist") == []
+    assert exceptions_in_trace("Database Error in model sales\n  relation does not exist") == []
 
 
 def test_facets_of_any_name_tell_of_errors_and_others_do_not() -> None:
@@ -134,7 +138,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         failed(3, run_facets={"errorMessage": facet(message="wrong")}),
         body(run_event("COMPLETE", at(4), uuid(3), ("jobs", "load"), run_facets={"errorMessage": TAKEN_BACK})),
     )  # fmt: skip
-    while world.parser().step():
+    while world.parser().commit_next():
         pass
     return world.folder
 

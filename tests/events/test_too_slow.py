@@ -7,8 +7,8 @@ import pytest
 
 from headwater.common.errors import InvalidEvent
 from headwater.events.cpu_budget import CpuBudget
-from headwater.events.redaction import redact
-from headwater.intake.parser.bronze_batch import readable
+from headwater.events.redaction import redact_value
+from headwater.intake.parser.bronze_batch import rejected_body_text
 from tests.support.data.made_events import body, run_event
 from tests.support.data.parsing import World, crash
 from tests.support.data.planted_secrets import in_sql
@@ -22,7 +22,7 @@ def test_a_slow_record_is_rejected_and_the_others_go_on(tmp_path: Path) -> None:
     world = World(tmp_path / "data", record_cpu_s=0.1)
     world.append(body(run_event()), SLOW, body(in_sql("SELECT 1 -- password=hunter2")))
 
-    assert world.parser().step() == 3
+    assert world.parser().commit_next() == 3
     assert world.sequences("events") == [1, 3]
     (rejected,) = rows(world.folder, "rejected")
     assert (rejected["sequence"], rejected["reason"], rejected["body"]) == (2, "too_slow", "")
@@ -39,8 +39,8 @@ def test_of_two_parsers_who_moves_the_watermark_decides_what_was_too_slow(
     patient.append(*(body(run_event(outputs=[{"namespace": "n", "name": name}])) for name in ("a", "b")))
     reader = later.overtaken()
     parser = later.parser(reader)
-    reader.rival = first.parser().step
-    parser.step()
+    reader.rival = first.parser().commit_next
+    parser.commit_next()
     assert patient.placed() == [1, 2]
     assert patient.sequences("events") == ([1, 2] if is_first_patient else [])
     assert patient.audit()["balanced"]
@@ -51,13 +51,13 @@ def test_an_event_that_was_too_slow_for_a_parser_that_was_killed_is_whole_from_a
     patient.append(body(run_event()))
     reader = patient.overtaken()
     parser = patient.parser(reader)
-    parser.step()
+    parser.commit_next()
     other_shape = {"namespace": "tests", "name": "job", "facets": {"sql": {"query": "SELECT 1"}}}
     patient.append(body(run_event(outputs=[{"namespace": "n", "name": "a"}])), body(run_event(job=other_shape)))
     reader.rival = partial(crash, hurried, "parser.after_shapes")
-    parser.step()
+    parser.commit_next()
     assert (patient.placed(), patient.sequences("rejected")) == ([1, 2, 2, 3], [2])
-    patient.parser().step()
+    patient.parser().commit_next()
     assert patient.placed() == patient.sequences("events") == [1, 2, 3]
     shapes = {row["shape"] for row in rows(patient.folder, "shapes")}
     assert {row["shape"] for row in rows(patient.folder, "events")} == shapes
@@ -68,8 +68,8 @@ def test_what_is_many_short_texts_is_looked_at_too() -> None:
     budget = CpuBudget(1e-6)
 
     with pytest.raises(InvalidEvent, match="record_cpu_s"):
-        redact([f"text {number}" for number in range(300)], budget.check)
+        redact_value([f"text {number}" for number in range(300)], budget.check)
 
 
 def test_a_body_that_is_no_json_is_kept_without_secrets() -> None:
-    assert readable(b'{"password": "hunter2"') == '{"password": "[REDACTED]"'
+    assert rejected_body_text(b'{"password": "hunter2"') == '{"password": "[REDACTED]"'

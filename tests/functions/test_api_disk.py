@@ -24,7 +24,7 @@ def stored_world(folder: Path) -> World:
     """Return a world whose lake, a folder that several machines see, holds 20 events."""
     world = World(folder / "world", lake=str(folder / "lake"))
     world.append(*(event(f"{number:032x}", ("a", "b")) for number in range(20)))
-    while world.parser().step():
+    while world.parser().commit_next():
         pass
     return world
 

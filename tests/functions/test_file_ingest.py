@@ -17,7 +17,7 @@ from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.files.batch_sending import BATCH
 from headwater.intake.files.file_taking import MOST_REJECTED
-from headwater.intake.files.taken_ledger import TakenFile, TakenLedger
+from headwater.intake.files.taken_ledger import FilePosition, IngestLedger
 from headwater.operations.runtime.azure_files import LedgerCopy
 from headwater.operations.settings import Settings
 from tests.support.cleanup import until_end
@@ -103,7 +103,7 @@ def test_taken_files_go_after_their_time_and_never_before_their_events_are_in_br
         for file_ingest in (deleting, deleting):
             file_ingest.run()
             assert list(server.files), "its events wait in the log"
-        World(data).parser().step()
+        World(data).parser().commit_next()
         keeping.run()
         assert list(server.files), "its time is not over"
         server.put("lineage/b.ndjson", sent[0][:9], datetime.now(UTC).isoformat())
@@ -167,15 +167,15 @@ def test_what_was_taken_travels_only_when_it_has_changed(tmp_path: Path, folder:
 def test_of_two_runs_at_once_one_keeps_its_ledger(tmp_path: Path, folder: Path, lake: dict[str, Any]) -> None:
     one, two = (LedgerCopy(settings(tmp_path / name, folder, **lake), tmp_path / name) for name in ("one", "two"))
     for copy in (one, two):
-        copy.fetch()
-        with closing(TakenLedger(copy.path)) as ledger:
-            ledger.keep([TakenFile("file", str(copy.path), str(copy.path))])
-    one.store()
+        copy.download()
+        with closing(IngestLedger(copy.path)) as ledger:
+            ledger.store_positions([FilePosition("file", str(copy.path), str(copy.path))])
+    one.upload()
 
     with pytest.raises(LakeUnavailable, match="Cannot store the ledger of ingested files"):
-        two.store()
-    two.fetch()
-    two.store()
+        two.upload()
+    two.download()
+    two.upload()
 
 
 def test_a_folder_that_is_none_is_named_by_the_run(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.ownership import OWNER, ROUTES
 from headwater.operations.runtime.storage import open_claims
 from tests.functions.host import App, running
@@ -167,7 +167,7 @@ def test_a_partition_that_another_instance_went_on_with_is_in_trouble_no_more(ap
     assert app.deliver(hub.records(first, last))
     assert told_of_the_parser(app)[2] == 1
     hub.bronze.events.set_properties({OWNER: "parser/function"})
-    Parser(hub.reader(), hub.bronze, open_claims(hub.settings), ROUTES["function"], 30).step()
+    PartitionParser(hub.reader(), hub.bronze, open_claims(hub.settings), ROUTES["function"], 30).commit_next()
     assert hub.placed() == hub.all()
     assert app.tick("catch_up") is None
     assert told_of_the_parser(app)[2] == 0

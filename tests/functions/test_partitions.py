@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from headwater.common.errors import LogUnavailable
 from headwater.intake.parser.partitions import Partition, Partitions
-from headwater.lake.attempts import MAX_DEATHS, Attempts
+from headwater.lake.attempts import MAX_DEATHS, UnfinishedAttempts
 from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.troubles import service_troubles
 from tests.support.data.made_events import body, run_event
@@ -28,14 +28,14 @@ def partition(world: World, deaths: int = 0) -> Partition:
     """Open the partition as a process does after `deaths` of them at the watermark."""
     attempts = world.folder / "run" / "attempts-0.json"
     attempts.write_text(f"[0, {deaths - 1}]")
-    return Partition(world.reader(), world.parser(), Attempts(attempts))
+    return Partition(world.reader(), world.parser(), UnfinishedAttempts(attempts))
 
 
 def test_two_deliveries_are_as_far_apart_as_asked(world: World) -> None:
     partitions = Partitions(lambda _: partition(world), 0.3, ParserTrouble(world.folder, world.bronze))
     began = time.monotonic()
     for last in (2, 4, 6):
-        partitions.take("0", world.records(last - 1, last))
+        partitions.commit_delivery("0", world.records(last - 1, last))
     assert time.monotonic() - began >= 0.6
     assert world.placed() == [1, 2, 3, 4, 5, 6]
 
@@ -45,13 +45,13 @@ def test_a_delivery_that_was_a_process_s_death_is_tried_in_smaller_parts(
     world: World, deaths: int, commits: int
 ) -> None:
     before = DeltaTable(world.bronze.events.uri).version() if world.bronze.exists() else 0
-    partition(world, deaths).take(world.records(1, 6))
+    partition(world, deaths).commit_delivery(world.records(1, 6))
     assert DeltaTable(world.bronze.events.uri).version() - before == commits
     assert world.placed() == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_record_that_kills_again_and_again_is_rejected_unread(world: World) -> None:
-    partition(world, MAX_DEATHS + 1).take(world.records(1, 6))
+    partition(world, MAX_DEATHS + 1).commit_delivery(world.records(1, 6))
     assert world.reasons() == {1: "kills_parser"}
     assert world.placed() == [1, 2, 3, 4, 5, 6]
 
@@ -67,8 +67,8 @@ def test_a_partition_that_cannot_be_opened_is_opened_again_next_time(world: Worl
 
     partitions = Partitions(opening, 0, ParserTrouble(world.folder, world.bronze))
     with pytest.raises(LogUnavailable):
-        partitions.take("0", world.records(1, 6))
+        partitions.commit_delivery("0", world.records(1, 6))
     assert service_troubles(world.folder)["parser"] == "Partition 0: The hub does not answer. It is tried again."
-    partitions.take("0", world.records(1, 6))
+    partitions.commit_delivery("0", world.records(1, 6))
     assert service_troubles(world.folder) == {}
     assert world.placed() == [1, 2, 3, 4, 5, 6]

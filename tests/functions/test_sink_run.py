@@ -119,7 +119,7 @@ def test_what_many_short_runs_write_is_kept_small(world: SinkWorld, server: Sink
         SinkRun(world.settings).run()  # each a process of its own
     log = world.folder / "lake" / "sinks" / "sink_failures" / "_delta_log"
     assert (log / "_last_checkpoint").exists()
-    assert world.ledger.counts("out") == (3, 0, 0)
+    assert world.ledger.sink_counts("out") == (3, 0, 0)
 
 
 @pytest.mark.parametrize(("point", "repeated"), [("sinks.delivered", 1), ("sinks.committed", 0)])
@@ -137,4 +137,4 @@ def test_an_app_that_is_killed_amid_a_run_repeats_one_batch_at_most(
     with running(package, tmp_path / "second.log", triggers=["sinks"], data=world.folder) as app:
         assert app.tick("sinks") is None
     assert server.taken == made * (1 + repeated)
-    assert world.ledger.counts("out") == (3, 0, 0)
+    assert world.ledger.sink_counts("out") == (3, 0, 0)

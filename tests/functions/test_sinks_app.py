@@ -86,4 +86,4 @@ def test_beside_the_lake_the_file_is_read_as_the_lake_is_and_changes_are_taken_u
         )
         assert app.tick("sinks") is None
         assert runs(other.taken) == runs(made)
-    assert world.ledger.counts("two") == (3, 0, 0)
+    assert world.ledger.sink_counts("two") == (3, 0, 0)

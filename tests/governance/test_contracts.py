@@ -16,8 +16,8 @@ import yaml
 
 from headwater.common.errors import WrongSetting
 from headwater.governance.contracts.checking import ObservedAnswers
-from headwater.governance.contracts.policies import read_policies
-from headwater.governance.contracts.promise import Promise, PromisedColumn, read_promises
+from headwater.governance.contracts.policies import parse_policies
+from headwater.governance.contracts.promise import Promise, PromisedColumn, parse_promises
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.operations.runtime.index import open_view_opener
 from tests.reference.world_events import at, uuid
@@ -48,7 +48,7 @@ AGREED = at(AGREED_S)
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     world = World(tmp_path_factory.mktemp("contracts") / "data")
     world.append(*map(body, (*agreed(), *broken())))
-    while world.parser().step():
+    while world.parser().commit_next():
         pass
     return world
 
@@ -67,7 +67,7 @@ def sources(views: ViewOpener, world: World) -> Sources:
 
 def agreed_on(sources: Sources, dataset: tuple[str, str]) -> Promise:
     """Return what was promised of a dataset before anything broke."""
-    (found,) = read_promises(written(sources, dataset, AGREED), "a test")
+    (found,) = parse_promises(written(sources, dataset, AGREED), "a test")
     return found
 
 
@@ -76,7 +76,7 @@ def test_a_breach_is_found_with_its_run_and_nothing_else(sources: Sources, name:
     pipeline, breach = PIPELINES[name], BREACHES[name]
     promise = agreed_on(sources, pipeline.gold)
     assert held(sources, promise, AGREED) == []
-    found = [(each.kind, each.column, each.by.run) for each in held(sources, promise)]
+    found = [(each.kind, each.column, each.responsible_run.run) for each in held(sources, promise)]
     assert found == [(breach.kind, breach.column, pipeline.breaker)]
 
 
@@ -85,9 +85,9 @@ def test_a_contract_is_kept_by_what_is_as_it_was_and_more(sources: Sources) -> N
 
 
 def test_a_column_that_only_readers_list_is_in_no_contract_by_itself(sources: Sources) -> None:
-    (found,) = read_promises(written(sources, STEADY.gold), "a test")
+    (found,) = parse_promises(written(sources, STEADY.gold), "a test")
     assert [column.name for column in found.columns] == ["id", "email", "total", "extra"]
-    facts = ObservedAnswers(sources.ask).of(*STEADY.gold)
+    facts = ObservedAnswers(sources.ask).facts_by_name(*STEADY.gold)
     assert [column.name for column in facts.columns if column.readers_only] == ["ghost"]
     ghost = PromisedColumn("ghost", "string", frozenset(), None, None, None)
     assert held(sources, found._replace(columns=(*found.columns, ghost))) == []
@@ -98,7 +98,7 @@ def test_a_column_that_readers_no_longer_list_is_a_warning_and_not_removed(
 ) -> None:
     (found,) = held(sources, agreed_on(sources, STEADY.landing))
     assert (found.kind, found.column, found.is_warning) == ("column.not_listed", "tax", True)
-    assert found.by.time == at(BROKE_S + 40)
+    assert found.responsible_run.time == at(BROKE_S + 40)
     file, data = tmp_path / "landing.yml", ("--data", world.settings.data)
     file.write_text(written(sources, STEADY.landing, AGREED))
     junit, sarif = tmp_path / "junit.xml", tmp_path / "check.sarif"
@@ -117,15 +117,17 @@ def test_what_is_not_written_any_more_is_late_by_its_own_rhythm(sources: Sources
     promise = agreed_on(sources, RHYTHM.gold)
     assert promise.levels.longest_s == 30 * 3_600
     assert held(sources, promise, AGREED) == []
-    ((kind, by),) = [(each.kind, each.by.run) for each in held(sources, promise, at(AGREED_S + 5 * 86_400))]
-    assert (kind, by) == ("freshness.late", ObservedAnswers(sources.ask).of(*RHYTHM.gold).service.newest.run)
+    ((kind, by),) = [
+        (each.kind, each.responsible_run.run) for each in held(sources, promise, at(AGREED_S + 5 * 86_400))
+    ]
+    assert (kind, by) == ("freshness.late", ObservedAnswers(sources.ask).facts_by_name(*RHYTHM.gold).service.newest.run)
 
 
 def a_lake(folder: Path, events: Sequence[bytes]) -> World:
     world = World(folder / "data")
     for part in (events[::2], events[1::2]):
         world.append(*part)
-        while world.parser().step():
+        while world.parser().commit_next():
             pass
     return world
 
@@ -257,7 +259,7 @@ TABLE = "kind: DataContract\napiVersion: v3.1.0\nid: x\nschema: [%s]"
 )  # fmt: skip
 def test_what_is_no_contract_is_refused_with_a_reason(text: str, why: str) -> None:
     with pytest.raises(WrongSetting, match=why):
-        read_promises(text, "a.yml")
+        parse_promises(text, "a.yml")
 
 
 @pytest.mark.parametrize(
@@ -274,7 +276,7 @@ def test_what_is_no_contract_is_refused_with_a_reason(text: str, why: str) -> No
 )
 def test_what_is_no_policy_is_refused_with_its_form(text: str) -> None:
     with pytest.raises(WrongSetting, match=r"Write|has a pattern without a column"):
-        read_policies(text, "policies.yml")
+        parse_policies(text, "policies.yml")
 
 
 def test_a_policy_that_fits_nothing_is_not_kept(world: World, tmp_path: Path) -> None:
@@ -324,7 +326,7 @@ schema:
 team: [{username: team-sales}]
 slaProperties: [{property: latency, value: 3, unit: d}, {property: latency}, 7]
 """
-    (promise,) = read_promises(other, "other.yml")
+    (promise,) = parse_promises(other, "other.yml")
     found = [(each.kind, each.column) for each in held(sources, promise, AGREED)]
     assert found == [("freshness.late", None)]
     assert [(each.kind, each.column) for each in held(sources, promise)][1:] == [("column.retyped", "ID")]

@@ -20,7 +20,7 @@ from headwater.governance.declarations.events import (
     events_to_withdraw,
 )
 from headwater.governance.declarations.file import read_declaration_file
-from headwater.governance.declarations.powerbi.dax import UsedColumn, dax_references, only_counted
+from headwater.governance.declarations.powerbi.dax import UsedColumn, dax_references, only_counted_columns
 from headwater.governance.declarations.powerbi.declaration import read_powerbi
 from headwater.governance.declarations.powerbi.m_expressions import table_source
 from tests.support.commands import commanded
@@ -249,7 +249,7 @@ def test_dax_refers_to_what_stands_in_brackets_and_to_whole_tables(dax: str, exp
 )
 def test_dax_that_only_counts_a_column_masks_it(dax: str, is_masked: bool) -> None:
     column = UsedColumn("T", "c")
-    assert only_counted(dax, [column]) == ({column} if is_masked else set())
+    assert only_counted_columns(dax, [column]) == ({column} if is_masked else set())
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_m_tells_which_table_is_read(m: str, place: Any, by_name: Any) -> None:
 def test_declared_lineage_is_asked_about_like_any_shown_apart_and_gone_when_withdrawn(tmp_path: Path) -> None:
     world = World(tmp_path / "data")
     world.append(*bodies(EVENTS))
-    world.parser().step()
+    world.parser().commit_next()
     folder = tmp_path / "lineage"
     folder.mkdir()
     (folder / "crm.yml").write_text(CRM)

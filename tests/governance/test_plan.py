@@ -60,7 +60,7 @@ def plan(tables: tuple[PresentTables, Any]) -> Plan:
     known, ask = tables
 
     def planned(take: Callable[[PlannedSchema], None], dialect: str | None = None) -> list[PlanFinding]:
-        schema = PlannedSchema(known.look)
+        schema = PlannedSchema(known.find_table)
         take(schema)
         return [*plan_findings(schema.changes(), known, ask, [], dialect)]
 
@@ -340,8 +340,8 @@ def test_a_contract_that_promises_a_column_downstream_is_broken_with_it(tables: 
     report = CONTRACT.replace("sales.orders", "sales.report").replace("name: amount", "name: TOTAL")
     report = report.replace("id: orders", "id: report")
     held = read_promised_columns([("orders.yml", CONTRACT.encode()), ("r.yml", report.encode()),
-                           ("policy.yml", b"policies: []")], known.look)  # fmt: skip
-    schema = PlannedSchema(known.look)
+                           ("policy.yml", b"policies: []")], known.find_table)  # fmt: skip
+    schema = PlannedSchema(known.find_table)
     apply_sql("ALTER TABLE sales.orders DROP COLUMNS (amount, dead)", "spark", schema, "it")
     found = {
         each.column: (each.outcome, each.contracts) for each in plan_findings(schema.changes(), known, ask, held, None)

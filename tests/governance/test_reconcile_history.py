@@ -480,8 +480,8 @@ def test_a_wrong_token_an_endless_refusal_and_what_is_no_api_are_one_line_each()
             ("/302", WrongSetting, "returned 302"),
         ):
             with pytest.raises(kind, match=said):
-                api.get(path, {})
+                api.get_document(path, {})
     assert {asked.headers["authorization"] for asked in server.asked} == {"Basic dXNlcjp3b3Jk"}
     assert len([asked for asked in server.asked if asked.path == "/503"]) == 5
     with pytest.raises(Retry, match="did not answer"), HistoryApi(server.url, None, "X_TOKEN") as gone:
-        gone.get("/", {})
+        gone.get_document("/", {})

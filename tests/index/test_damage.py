@@ -14,10 +14,10 @@ from headwater.common.errors import HeadwaterError, LakeUnavailable
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed import FeedReader
 from headwater.index.reading.search import Search
-from headwater.index.reading.status import building_progress, served_progress, served_set_aside
+from headwater.index.reading.status import building_progress, served_progress, served_set_aside_events
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
-from headwater.index.stored.integrity import SUFFIX, is_intact
+from headwater.index.stored.integrity import SUFFIX, is_file_intact
 from headwater.index.writing.follower import IndexFollower
 from headwater.lineage.names.canonical_names import default_rules
 from tests.reference.world_events import at, uuid
@@ -73,8 +73,8 @@ class Indexed(NamedTuple):
                 partial(ask, views, name, given, bronze=self.world.bronze) for name, given in QUESTIONS
             ]
             beside: list[Callable[[], Any]] = [
-                lambda: search.find("mail").hits,
-                lambda: feed.read(feed.newest()._replace(number=0))[0],
+                lambda: search.find_hits("mail").hits,
+                lambda: feed.read_changes(feed.end_of_feed()._replace(number=0))[0],
                 lambda: served_progress(home),
             ]
             for question in (*asked, *beside):
@@ -90,14 +90,14 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Indexed:
     world = World(tmp_path_factory.mktemp("damage") / "data")
     home = IndexHome(world.folder / "index")
     world.append(*bodies(EVENTS))
-    world.parser().step()
+    world.parser().commit_next()
     follow(home, world)
     world.append(*bodies([DROPPED]))
-    world.parser().step()
-    with closing(sqlite3.connect(home.current().path)) as index:
+    world.parser().commit_next()
+    with closing(sqlite3.connect(home.published_file().path)) as index:
         index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         index.execute("PRAGMA journal_mode=DELETE")
-    return Indexed(world, home, home.current().path, home.current().path.read_bytes())
+    return Indexed(world, home, home.published_file().path, home.published_file().path.read_bytes())
 
 
 def follow(home: IndexHome, world: World) -> list[str]:
@@ -106,7 +106,7 @@ def follow(home: IndexHome, world: World) -> list[str]:
     with closing(IndexFollower(home, world.bronze)) as follower:
         while True:
             try:
-                if not follower.step(default_rules()):
+                if not follower.process_batches(default_rules()):
                     return said
             except LakeUnavailable as error:
                 said.append(str(error))
@@ -137,7 +137,7 @@ def test_of_whatever_bytes_sqlite_finds_harmed_a_question_is_told(indexed: Index
         except HeadwaterError:
             pass  # a name that is overwritten is not known
         except Exception:
-            assert is_intact(indexed.file), "values that are others of their kind have no checksum"
+            assert is_file_intact(indexed.file), "values that are others of their kind have no checksum"
 
 
 def test_whatever_page_is_harmed_the_index_becomes_whole(indexed: Indexed) -> None:
@@ -160,13 +160,13 @@ def test_whatever_is_harmed_within_a_page_no_event_is_blamed(indexed: Indexed, h
         for start in (600, 3000):
             found_harm += bool(harmed_and_followed(indexed, page + start, harm * 1000))
             with suppress(LakeUnavailable):  # none has met the harm so far
-                assert served_set_aside(IndexHome(indexed.file.parent), 0) == []
+                assert served_set_aside_events(IndexHome(indexed.file.parent), 0) == []
     assert found_harm
 
 
 def harmed_and_followed(indexed: Indexed, at_byte: int, harm: bytes) -> list[str]:
     """Let a new process follow bronze with a harmed index; returns what it says."""
-    indexed.home.discard(indexed.file)
+    indexed.home.delete_index(indexed.file)
     indexed.harm(at_byte, harm)
     indexed.home.publish(indexed.file)
     said = follow(IndexHome(indexed.file.parent), indexed.world)
@@ -190,7 +190,7 @@ def test_a_value_of_another_type_or_encoding_is_damage_and_mended(indexed: Index
         index.commit()
     indexed.forget_sums()
     assert rows
-    assert is_intact(indexed.file)
+    assert is_file_intact(indexed.file)
     assert LakeUnavailable in list(indexed.answers())
     assert all("damaged" in each for each in follow(indexed.home, indexed.world))
     assert list(indexed.answers())[: len(QUESTIONS)] == told[: len(QUESTIONS)]
@@ -198,18 +198,18 @@ def test_a_value_of_another_type_or_encoding_is_damage_and_mended(indexed: Index
 
 def test_an_error_of_ours_is_no_damage_and_one_of_a_file_that_was_replaced_none_any_more(indexed: Indexed) -> None:
     indexed.harm(0, b"")
-    published = indexed.home.current()
-    with pytest.raises(TypeError), indexed.home.reading(published):
+    published = indexed.home.published_file()
+    with pytest.raises(TypeError), indexed.home.index_errors(published):
         raise TypeError
     assert not indexed.note.exists()
     indexed.harm(PAGE, HARM[0] * (len(indexed.content) - PAGE))
-    with pytest.raises(TypeError), indexed.home.reading(published):  # it was whole a moment ago
+    with pytest.raises(TypeError), indexed.home.index_errors(published):  # it was whole a moment ago
         raise TypeError
     another = IndexHome(indexed.file.parent)
-    with pytest.raises(LakeUnavailable), another.reading(published._replace(at_ns=0)):
+    with pytest.raises(LakeUnavailable), another.index_errors(published._replace(at_ns=0)):
         raise TypeError
     assert not indexed.note.exists(), "the successor is not to be deleted"
-    with pytest.raises(LakeUnavailable), another.reading(published):
+    with pytest.raises(LakeUnavailable), another.index_errors(published):
         raise TypeError
     assert indexed.note.exists()
 
@@ -217,11 +217,11 @@ def test_an_error_of_ours_is_no_damage_and_one_of_a_file_that_was_replaced_none_
 def test_of_files_that_go_while_they_are_looked_at_none_is_being_built(tmp_path: Path) -> None:
     (tmp_path / "gone.sqlite").symlink_to(tmp_path / "nothing")
     home = IndexHome(tmp_path)
-    assert home.building() is None
+    assert home.unpublished_path() is None
     assert building_progress(home) == {}
     (tmp_path / "14-new.sqlite-wal").touch()
-    assert home.building() == tmp_path / "14-new.sqlite"
-    assert not home.is_current(tmp_path / "14-new.sqlite")
+    assert home.unpublished_path() == tmp_path / "14-new.sqlite"
+    assert not home.is_published_file(tmp_path / "14-new.sqlite")
 
 
 @pytest.mark.parametrize("note", [b"\0" * 20, b"\xff\xfe", b"", b"../lake"], ids=repr)
@@ -232,5 +232,5 @@ def test_notes_beside_the_index_that_a_power_cut_spoiled_hold_nobody_up(indexed:
     for name in ("current", "damaged", "attempts-0.json"):
         (indexed.file.parent / name).write_bytes(note)
     assert follow(IndexHome(indexed.file.parent), indexed.world) == []
-    assert indexed.home.current().path == indexed.file
+    assert indexed.home.published_file().path == indexed.file
     assert list(indexed.answers())[: len(QUESTIONS)] == right[: len(QUESTIONS)]

@@ -58,7 +58,7 @@ def test_a_batch_looks_at_the_newest_alone_of_many_that_end_at_one_instant(tmp_p
 
     table = NewestRunTable(sql, RunNumbers(sql))
     sql.set_progress_handler(step, 1)
-    table.take(job, key, time_us, before=(0, 0))
+    table.add_run(job, key, time_us, previous=(0, 0))
     table.flush()
     assert 0 < steps < RUNS, "those of one instant are ordered anew"
 
@@ -66,4 +66,6 @@ def test_a_batch_looks_at_the_newest_alone_of_many_that_end_at_one_instant(tmp_p
 def take(index: Indexer, events: Sequence[Json], behind: int = 0) -> None:
     bodies = {number: json.dumps(event) for number, event in enumerate(events, behind + 1)}
     stored = [BronzeEvent(f"{number:064x}", number, number, None) for number in bodies]
-    index.add(Source("local", "1", "0"), behind + len(stored), stored, lambda asked: {n: bodies[n] for n in asked})
+    index.process_events(
+        Source("local", "1", "0"), behind + len(stored), stored, lambda asked: {n: bodies[n] for n in asked}
+    )

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from headwater.index.stored.integrity import SUFFIX, PageSums, check_pages
+from headwater.index.stored.integrity import SUFFIX, PageChecksums, check_pages
 
 WRITE = """
 import sqlite3, sys
 from pathlib import Path
-from headwater.index.stored.integrity import PageSums
+from headwater.index.stored.integrity import PageChecksums
 from tests.index.test_page_checksums import opened, write
 
 sql = opened(Path(sys.argv[1]))
-sums = PageSums(Path(sys.argv[1]), sql)
+sums = PageChecksums(Path(sys.argv[1]), sql)
 sums.checkpoint()
 for number in range(1_000_000):
     write(sql, number)
-    sums.checkpoint(least_frames=7)
+    sums.checkpoint(min_frames=7)
     print(number, flush=True)
 """
 
@@ -47,10 +47,10 @@ def file(tmp_path: Path) -> Path:
     """Give a database that was closed after some checkpoints."""
     path = tmp_path / "index.sqlite"
     with closing(opened(path)) as sql:
-        sums = PageSums(path, sql)
+        sums = PageChecksums(path, sql)
         for number in range(60):
             write(sql, number)
-            sums.checkpoint(least_frames=20)
+            sums.checkpoint(min_frames=20)
         sums.checkpoint()
     return path
 
@@ -73,7 +73,7 @@ def test_a_file_without_sums_is_given_some_when_its_writer_opens_it(file: Path) 
     sums.unlink()
     check_pages(file)
     with closing(opened(file)) as sql:
-        PageSums(file, sql).checkpoint()
+        PageChecksums(file, sql).checkpoint()
     assert sums.read_bytes() == kept
 
 
@@ -82,7 +82,7 @@ def test_a_file_without_sums_is_given_some_for_the_pages_that_its_writer_leaves_
     sums.unlink()
     with closing(opened(file)) as sql:
         write(sql, 60)
-        PageSums(file, sql).checkpoint()
+        PageChecksums(file, sql).checkpoint()
     assert len(sums.read_bytes()) == file.stat().st_size // 4096 * 4
     assert 0 not in memoryview(sums.read_bytes()).cast("I")
 
@@ -92,10 +92,10 @@ def test_a_writer_at_work_is_no_damage(file: Path) -> None:
 
     def write_on() -> None:
         with closing(opened(file)) as sql:
-            sums = PageSums(file, sql)
+            sums = PageChecksums(file, sql)
             for number in range(400):
                 write(sql, number)
-                sums.checkpoint(least_frames=5)
+                sums.checkpoint(min_frames=5)
         done.set()
 
     writer = threading.Thread(target=write_on)
@@ -110,7 +110,7 @@ def test_a_writer_at_work_is_no_damage(file: Path) -> None:
 
 def test_a_reader_that_holds_up_the_copying_of_pages_leaves_no_wrong_sum(file: Path) -> None:
     with closing(opened(file)) as sql, closing(opened(file)) as reader:
-        sums = PageSums(file, sql)
+        sums = PageChecksums(file, sql)
         for number in range(40):
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM t").fetchone()

@@ -112,7 +112,7 @@ def test_killed_at_any_time_it_catches_up_and_equals_one_built_from_nothing(
 def test_an_index_harmed_while_nothing_runs_is_built_anew(data: Path, harm: str) -> None:
     world = World(data)
     world.append(*bodies(EVENTS))
-    world.parser().step()
+    world.parser().commit_next()
     found = afresh(data)
     (file,) = (data / "index").glob("*.sqlite")
     content = file.read_bytes()

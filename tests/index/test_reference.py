@@ -18,11 +18,11 @@ from msgspec import UNSET, to_builtins
 from headwater.common.errors import NotKnown
 from headwater.common.paging import ListPage
 from headwater.events.position import Source
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.governance.planning.findings import plan_findings
 from headwater.governance.planning.schema import PlannedChange, PresentTable, PresentTables
 from headwater.index.home import IndexHome
-from headwater.index.reading.dataset_readers import unlisted_by_readers
+from headwater.index.reading.dataset_readers import columns_unlisted_by_readers
 from headwater.index.reading.jobs import original_names
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.view_opener import ViewOpener
@@ -44,10 +44,10 @@ from headwater.questions.answer_types.common import FormerLocation
 from headwater.questions.answer_types.lists import Datasets
 from headwater.questions.contract_facts import ContractReader
 from headwater.questions.lists import ListFilter, datasets
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.surface import exposures, find_surface
-from headwater.questions.unused import verdicts
+from headwater.questions.surface import find_surface, surface_answer
+from headwater.questions.unused import verdicts_answer
 from tests.reference import questions
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
@@ -112,7 +112,7 @@ def test_a_question_about_the_past_holds_up_none_about_now() -> None:
     with (
         indexed(world, Random(1)) as open_views,
         ThreadPoolExecutor(1) as others,
-        open_views.look(AsOf(as_of_us=START_US + SECOND)),
+        open_views.open_view(AsOf(as_of_us=START_US + SECOND)),
     ):
         others.submit(compare, open_views, world, AsOf()).result(timeout=60)
 
@@ -160,7 +160,7 @@ def clear_rows_stay(change: str, rule: str, *more: Json) -> set[bool]:
     found = set()
     with indexed(world, Random(1), f"version: 1\nrewrites: [{{{rule}}}]" if rule else "") as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 100 * SECOND)):
-            with open_views.look(moment) as here:
+            with open_views.open_view(moment) as here:
                 found.add(bool(exposed(here, tagged=False)[1]))
     return found
 
@@ -170,8 +170,8 @@ def test_a_contract_tells_which_tags_a_dataset_may_hold_that_a_job_feeds() -> No
         "lineage": facet(entries=[entry("b", {}) | {"inputs": [{"type": "JOB", "namespace": "j", "name": "other"}]}])
     }
     events = [done(1, 1, table("b", "x"), run_facets=fed), done(2, 2, table("a", "x")), tagging(3, "a.x")]
-    with indexed(deliver(events), Random(1)) as open_views, open_views.catalog(AsOf()) as (here, live):
-        facts = ContractReader(here, live, None, START_US).facts(Subject(None, "b"))
+    with indexed(deliver(events), Random(1)) as open_views, open_views.open_view_and_index(AsOf()) as (here, live):
+        facts = ContractReader(here, live, None, START_US).read_facts(Subject(None, "b"))
     assert [(tag.tag, tag.exposure) for column in facts.columns for tag in column.exposures] == [("pii", "unknown")]
 
 
@@ -182,7 +182,7 @@ def test_the_index_leaves_out_rows_that_a_dataset_no_longer_keeps(keeps: str, is
     world = deliver([clear, masked, tagging(3, "a.x")])
     with indexed(world, Random(1), f"version: 1\nrewrites: [{{dataset: b, keeps: {keeps}}}]") as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 7200 * SECOND)):
-            with open_views.look(moment) as here:
+            with open_views.open_view(moment) as here:
                 assert bool(exposed(here, tagged=False)[1]) is is_clear
 
 
@@ -201,7 +201,7 @@ def test_columns_that_readers_no_longer_list_are_those_of_the_reference(seed: in
     world = deliver(events)
     with indexed(world, chance) as open_views:
         for until_us in (START_US + end * SECOND for end in (5, 9, 15)):
-            found = open_views.now(partial(_unlisted, dataset, until_us))
+            found = open_views.query_current_index(partial(_unlisted, dataset, until_us))
             wanted = questions.not_listed(Reference(world, as_of_us=until_us), (*dataset.parts, ""), WINDOW_US)
             assert {each.column: (each.last_mention.time_us, each.unlisted_since.time_us) for each in found} == wanted
 
@@ -213,8 +213,8 @@ def test_a_column_of_a_table_that_only_readers_name_is_marked() -> None:
     only_read = done(4, 4, writes("w", {"x": "v.x"}), of=[table("v", "x ghost")], job="read v")
     with indexed(deliver([overwritten, read, appended, only_read]), Random(1)) as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
-            with open_views.look(moment) as here:
-                found = verdicts(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE).items
+            with open_views.open_view(moment) as here:
+                found = verdicts_answer(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE).items
             assert {each.column for each in found if each.readers_only} == {"ghost", "edge"}
             assert {each.dataset for each in found if each.readers_only} == {"t"}
 
@@ -226,17 +226,17 @@ def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() ->
     )
     former = FormerLocation("hive://meta", "db.t", at(2))
     with indexed(deliver([old, new, tagging(3, "a.x")]), Random(1)) as open_views:
-        with open_views.look(AsOf()) as here:
+        with open_views.open_view(AsOf()) as here:
             found = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
-            shown = exposures(here.snapshot, found, tag="pii", page=WHOLE).items
+            shown = surface_answer(here.snapshot, found, tag="pii", page=WHOLE).items
             assert {each.dataset: each.former for each in shown if not each.tagged} == {"old": former, "new": UNSET}
             asked = (here.snapshot, here.rules, here.counted)
-            listed = verdicts(*asked, asked=None, page=WHOLE)
+            listed = verdicts_answer(*asked, asked=None, page=WHOLE)
             assert ({each.dataset for each in listed.readers}, listed.former_hidden) == ({"a", "new"}, 1)
-            every = verdicts(*asked, asked=None, page=WHOLE, former=True)
+            every = verdicts_answer(*asked, asked=None, page=WHOLE, former=True)
             assert {each.dataset: each.former for each in every.readers} == {"a": UNSET, "new": UNSET, "old": former}
         for with_former, names in ((False, ["a", "new"]), (True, ["a", "new", "old"])):
-            answer = open_views.now(partial(_datasets, with_former))
+            answer = open_views.query_current_index(partial(_datasets, with_former))
             assert [each.name for each in answer.items] == names
             assert answer.former_hidden == 3 - len(names)
 
@@ -248,8 +248,8 @@ def test_a_step_from_a_name_that_the_sql_explains_is_marked_as_doubtful() -> Non
     written = done(1, 1, writes("b", told), of=[table("raw", "mail id")], job_facets=sql)
     with indexed(deliver([written]), Random(1)) as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
-            with open_views.look(moment) as here:
-                found = reach(
+            with open_views.open_view(moment) as here:
+                found = reach_answer(
                     here.snapshot, RULES, Subject(None, "b"), here.counted, forward=False, mode="value", bounds=FAR
                 )
             assert {(each.dataset, each.via.doubtful) for each in found.columns} == {("users", True), ("raw", UNSET)}
@@ -260,13 +260,15 @@ def test_questions_without_a_window_have_that_of_the_settings(days: int | None, 
     first = done(1, -2 * 86_400, writes("t", {"x": "a.x"}), of=[table("a", "x")], job="load")
     second = done(2, 0, writes("t", {"x": "b.x"}), of=[table("b", "x")], job="load")
     settings = Settings.model_validate({"window_days": days})
-    window_us = open_rules(settings).current().window_us
+    window_us = open_rules(settings).current_rules().window_us
     assert window_us == (None if days is None else days * 86_400 * SECOND)
     with indexed(deliver([first, second]), Random(1), window_us=window_us) as open_views:
         for as_of_us in (None, START_US):
             for asked_us, expected in ((None, verdict), (5 * 86_400 * SECOND, "used"), (SECOND, "unused")):
-                with open_views.look(AsOf(as_of_us=as_of_us, window_us=asked_us)) as here:
-                    found = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+                with open_views.open_view(AsOf(as_of_us=as_of_us, window_us=asked_us)) as here:
+                    found = verdicts_answer(
+                        here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE
+                    )
                 assert [each.verdict for each in found.items] == [expected]
 
 
@@ -276,7 +278,7 @@ def test_a_job_keeps_its_original_names_when_a_run_is_read_again() -> None:
         for told, second in ((begun, 1), (done, 2), (done, 3))
     ]
     with indexed(deliver(events), Random(1), most_at_once=1) as open_views:
-        found = open_views.now(lambda live, _: original_names(live, Name("jobs", "load")))
+        found = open_views.query_current_index(lambda live, _: original_names(live, Name("jobs", "load")))
     assert found == ["load_2026-11-19"]
 
 
@@ -295,20 +297,20 @@ def test_topics_of_unknown_brokers_are_one_for_the_jobs_of_a_namespace_alone(rea
     is_one = reader == "prod"
     with indexed(deliver([written, read]), Random(1)) as open_views:
         for as_of in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
-            with open_views.look(as_of) as here:
+            with open_views.open_view(as_of) as here:
                 found, came = (
-                    reach(here.snapshot, RULES, Subject(None, name, column), here.counted, forward=forward,
+                    reach_answer(here.snapshot, RULES, Subject(None, name, column), here.counted, forward=forward,
                           mode="value", bounds=FAR)
                     for name, column, forward in (("a", "x", True), ("out", "mail", False))
                 )  # fmt: skip
                 topic = Subject(f"{UNKNOWN_BROKER[0]}/{reader}", "orders")
-                judged = verdicts(here.snapshot, here.rules, here.counted, asked=topic, page=WHOLE).items
+                judged = verdicts_answer(here.snapshot, here.rules, here.counted, asked=topic, page=WHOLE).items
             assert [each.dataset for each in found.columns] == (["orders", "out"] if is_one else ["orders"])
             assert found.columns[0].namespace == "kafka://null:-1/prod"
             assert came.columns[0].namespace == f"kafka://null:-1/{reader}"
             assert [each.dataset for each in came.columns] == (["orders", "a"] if is_one else ["orders"])
             assert {each.column: each.verdict for each in judged} == {"Mail": "used", "n": "unused"}
-        listed = open_views.now(partial(_datasets, False))
+        listed = open_views.query_current_index(partial(_datasets, False))
     assert {each.namespace for each in listed.items if each.name == "orders"} == {
         f"kafka://null:-1/{each}" for each in ("prod", reader)
     }
@@ -339,25 +341,27 @@ def test_a_job_whose_output_another_job_rewrites_is_presumed_retired(
     last = done(70, at_s, of=[table("c", "x")], job="later")
     with indexed(deliver([*NIGHTLY, OTHER, *more, last]), Random(1)) as open_views:
         for as_of_us in (None, START_US + at_s * SECOND):
-            with open_views.look(AsOf(as_of_us=as_of_us, window_us=30 * SECOND)) as here:
+            with open_views.open_view(AsOf(as_of_us=as_of_us, window_us=30 * SECOND)) as here:
                 assert {name.name for name in jobs_of(here.snapshot, here.counted)} == presumed
             for without in (AsOf(as_of_us=as_of_us), AsOf(as_of_us=as_of_us, window_us=0)):
-                with open_views.look(without) as here:
+                with open_views.open_view(without) as here:
                     assert jobs_of(here.snapshot, here.counted) == set()
 
 
 def test_what_only_jobs_presumed_retired_say_comes_last_with_a_mark() -> None:
     last = done(70, 90, of=[table("c", "x")], job="later")
     with indexed(deliver([*NIGHTLY, OTHER, REPLACED, last]), Random(1)) as open_views:
-        with open_views.look(AsOf(window_us=30 * SECOND)) as here:
+        with open_views.open_view(AsOf(window_us=30 * SECOND)) as here:
             everything, first = (
-                reach(here.snapshot, RULES, Subject(None, "a", "x"), here.counted, forward=True, mode="value", bounds=b)
+                reach_answer(
+                    here.snapshot, RULES, Subject(None, "a", "x"), here.counted, forward=True, mode="value", bounds=b
+                )
                 for b in (FAR, Bounds(depth=1000, limit=1))
             )
-            found = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+            found = verdicts_answer(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
         answers = {"impact": to_builtins(everything), "unused": to_builtins(found)}
-        with open_views.look(AsOf(window_us=30 * SECOND, newest=True)) as here:
-            newest = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+        with open_views.open_view(AsOf(window_us=30 * SECOND, newest=True)) as here:
+            newest = verdicts_answer(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
     reached = [(each.dataset, each.presumed_retired, each.via.presumed_retired) for each in everything.columns]
     assert reached == [("u", UNSET, UNSET), ("t", True, True)]
     assert [each.dataset for each in first.columns] == ["u"]
@@ -393,9 +397,9 @@ def test_a_former_location_without_rows_is_not_on_the_surface(change_or_keeps: s
     rules = keeps if change_or_keeps else ""
     with indexed(deliver([old, *more, new, tagging(3, "a.x")]), Random(1), rules) as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 7200 * SECOND)):
-            with open_views.look(moment) as here:
+            with open_views.open_view(moment) as here:
                 found = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
-                answer = exposures(here.snapshot, found, tag="pii", page=WHOLE)
+                answer = surface_answer(here.snapshot, found, tag="pii", page=WHOLE)
             assert {each.dataset for each in answer.items if not each.tagged} == shown
 
 
@@ -404,7 +408,7 @@ def _datasets(former: bool, live: LiveGraph, rules: UserRules) -> Datasets:
 
 
 def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> list[UnlistedColumn]:
-    return unlisted_by_readers(live, dataset, until_us)
+    return columns_unlisted_by_readers(live, dataset, until_us)
 
 
 @contextmanager
@@ -422,23 +426,23 @@ def indexed(
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "rewrites.yaml").write_text(rewrites)
         home = IndexHome(Path(folder))
-        home.publish(home.path_for(RULES))
+        home.publish(home.index_path(RULES))
         open_views = ViewOpener(home, RulesFiles(Path(folder), window_us))
-        indexer = Indexer(home.path_for(RULES), RULES)
+        indexer = Indexer(home.index_path(RULES), RULES)
         at = 0
         while at < len(events):
             size = chance.randint(1, most_at_once)
             numbered = dict(enumerate(events[at : at + size], at + 1))
             batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in numbered.items()]
             bodies = {number: json.dumps(each.event) for number, each in numbered.items()}
-            indexer.add(SOURCE, at + size, batch, partial(asked_of, bodies))
+            indexer.process_events(SOURCE, at + size, batch, partial(asked_of, bodies))
             at += size
             if chance.random() < 0.3:
-                with open_views.look(AsOf()):
+                with open_views.open_view(AsOf()):
                     pass
             if chance.random() < 0.2:
                 indexer.close()
-                indexer = Indexer(home.path_for(RULES), RULES)
+                indexer = Indexer(home.index_path(RULES), RULES)
         indexer.close()
         yield open_views
         open_views.close()
@@ -453,7 +457,7 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
     asked_us = Window().length_us if as_of.window_us is None else as_of.window_us
     window_us = None if as_of.newest else asked_us
     there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us, window_us=window_us)
-    with open_views.look(as_of) as here:
+    with open_views.open_view(as_of) as here:
         assert known(here.snapshot) == known(there.scene)
         assert column_edges(here) == there.column_edges
         assert jobs_of(here.snapshot, here.counted) == jobs_of(there.scene, there.counted)
@@ -465,10 +469,12 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
                     earlier = reached_earlier(here, column, mode, forward=forward)
                     assert earlier == there.reached_earlier(column, mode, forward=forward)
         for tagged, (surface, until) in enumerate((there.behind_tag("pii"), there.tagged_themselves("pii"))):
-            wanted_until = {column: iso(time_us) for column, time_us in until.items()}
+            wanted_until = {column: iso_time(time_us) for column, time_us in until.items()}
             assert exposed(here, tagged=bool(tagged)) == (surface, wanted_until)
         for strict in (False, True):
-            found = verdicts(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE, strict=strict).items
+            found = verdicts_answer(
+                here.snapshot, here.rules, here.counted, asked=None, page=WHOLE, strict=strict
+            ).items
             names = {Name(item.namespace, item.dataset) for item in found}
             wanted = {key: verdict for name in names for key, verdict in there.verdicts(name, strict=strict).items()}
             assert {key_of(here, item): item.verdict for item in found} == wanted
@@ -508,7 +514,7 @@ def column_edges(here: View) -> set[ColumnEdge]:
 
 
 def reached(here: View, asked: Column, mode: Mode, *, forward: bool) -> dict[Column, tuple[int, bool, bool]]:
-    found = reach(
+    found = reach_answer(
         here.snapshot, RULES, Subject(*asked), here.counted, forward=forward, mode=mode, bounds=FAR
     )  # fmt: skip
     assert not found.truncated
@@ -516,7 +522,7 @@ def reached(here: View, asked: Column, mode: Mode, *, forward: bool) -> dict[Col
 
 
 def reached_earlier(here: View, asked: Column, mode: Mode, *, forward: bool) -> set[Column]:
-    found = reach(here.snapshot, RULES, Subject(*asked), here.counted, forward=forward, mode=mode, bounds=FAR)
+    found = reach_answer(here.snapshot, RULES, Subject(*asked), here.counted, forward=forward, mode=mode, bounds=FAR)
     assert all((item.last_seen is not None) == item.earlier for item in found.columns)
     return {key_of(here, item) for item in found.columns if item.earlier}
 
@@ -525,7 +531,7 @@ def exposed(here: View, *, tagged: bool) -> tuple[dict[Column, str], dict[Column
     """Return exposures, and until when what is masked was written in the clear: behind the tag, or of the tagged."""
     try:
         looked = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
-        items = exposures(here.snapshot, looked, tag="pii", page=WHOLE).items
+        items = surface_answer(here.snapshot, looked, tag="pii", page=WHOLE).items
         found = [item for item in items if item.tagged is tagged]
     except NotKnown:
         return {}, {}

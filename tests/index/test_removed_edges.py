@@ -32,7 +32,7 @@ class Writer:
     def take(self, event: Json) -> None:
         self.count += 1
         stored = BronzeEvent(event_id(event), 10**15 + self.count, self.count, None)
-        self.indexer.add(SOURCE, self.count, [stored], lambda asked: dict.fromkeys(asked, json.dumps(event)))
+        self.indexer.process_events(SOURCE, self.count, [stored], lambda asked: dict.fromkeys(asked, json.dumps(event)))
 
     def kept(self) -> int:
         """Return how many edge sets have edges."""

@@ -156,19 +156,19 @@ def test_the_outputs_of_a_run_share_the_list_of_its_inputs_while_a_run_has_it(tm
     ]
     with closing(open_for_writing(tmp_path / "index.sqlite")) as sql:
         table = EdgeSetTable(sql, NameNumbers(sql))
-        numbers = [table.number(group, lineage) for group, lineage in enumerate(said)]
+        numbers = [table.edge_set_number(group, lineage) for group, lineage in enumerate(said)]
         stored = "SELECT sum(length(value)) FROM {}"
         assert sql.execute(stored.format("edges")).fetchone() < sql.execute(stored.format("input_lists")).fetchone()
         afresh = EdgeSetTable(sql, NameNumbers(sql))
-        assert [afresh.edges(number) for number in numbers] == said
-        assert [afresh.number(group, lineage) for group, lineage in enumerate(said)] == numbers
-        table.add_runs({numbers[0]: [1]})
+        assert [afresh.lineage_of_edge_set(number) for number in numbers] == said
+        assert [afresh.edge_set_number(group, lineage) for group, lineage in enumerate(said)] == numbers
+        table.add_run_times({numbers[0]: [1]})
         for generation, left in ((1, 1), (_LATER, 1), (2 * _LATER, 0)):
-            table.collect(generation)
+            table.delete_unreported(generation)
             assert sql.execute("SELECT count(*) FROM input_lists").fetchone() == (left,)
             if generation == _LATER:
-                assert table.edges(numbers[0]) == said[0]
-                table.recount([numbers[0]])
+                assert table.lineage_of_edge_set(numbers[0]) == said[0]
+                table.recount_runs([numbers[0]])
 
 
 _LATER = 10_000
@@ -214,8 +214,8 @@ def test_a_name_of_a_million_characters_is_found_by_its_last_part(tmp_path: Path
     path = written(tmp_path, [run(1, 0, x_from(A, long), job="b" * 1_000_000 + ".load")])
     searched = SearchFile(path)
     until_end(searched.sql)
-    found, _ = searched.find(["mailing"], ["dataset"])
-    assert [(hit.whole, hit.match) for hit in found] == [(Name(*long).cut, "exact")]
+    found, _ = searched.find_hits(["mailing"], ["dataset"])
+    assert [(hit.dataset_or_job, hit.match) for hit in found] == [(Name(*long).cut, "exact")]
 
 
 def test_what_a_recurring_run_binds_again_is_read_once(tmp_path: Path) -> None:
@@ -253,12 +253,14 @@ def take(indexer: Indexer, events: Sequence[Json], behind: int = 0) -> None:
     bodies = {number: json.dumps(event) for number, event in enumerate(events, behind + 1)}
     stored = [BronzeEvent(f"{number:064x}", number, number, None) for number in bodies]
     last = behind + len(stored)
-    indexer.add(Source("local", "1", "0"), last, stored, lambda asked: {number: bodies[number] for number in asked})
+    indexer.process_events(
+        Source("local", "1", "0"), last, stored, lambda asked: {number: bodies[number] for number in asked}
+    )
 
 
 def work_of_indexing(folder: Path, events: Sequence[Json], batch: int | None = None) -> tuple[int, int]:
     """Return hundreds of steps of SQLite's machine, and calls of Python, while events are indexed, so many at once."""
-    bound = Counting(every=100)
+    bound = Counting(check_steps=100)
     indexer = until_end(Indexer(folder / "index.sqlite", default_rules(), bound))
     calls = 0
 

@@ -35,7 +35,7 @@ class Keeper:
 
     def take(self, batch: list[SchemaMention], *, pieces: int = 1) -> None:
         """Take a batch; it is written in pieces, as when somebody asks amid it."""
-        self.table.begin()
+        self.table.begin_batch()
         for piece in range(pieces):
             self.table.add_mentions(NAME, batch[piece::pieces])
             self.table.flush()

@@ -13,9 +13,9 @@ from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.writing.follower import IndexFollower
 from headwater.index.writing.indexer import EVENT_CPU_S
-from headwater.lake.attempts import MAX_DEATHS, Attempts
+from headwater.lake.attempts import MAX_DEATHS, UnfinishedAttempts
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.operations.runtime.event_log import log_readers
+from headwater.operations.runtime.event_log import reader_opener
 from headwater.operations.runtime.index import open_freshness, open_index_home, open_rules
 from tests.reference.small_events import A, B, run, x_from
 from tests.reference.world_events import Json, dataset
@@ -45,23 +45,23 @@ class Place:
         self.world.append(*(json.dumps(event).encode() for event in events))
         self.parse()
         self.home: IndexHome = open_index_home(folder)
-        readers = log_readers(self.world.settings, folder)
+        readers = reader_opener(self.world.settings, folder)
         for reader in readers():
             until_end(reader)
         self.freshness = open_freshness(self.world.settings, folder, readers)
 
     def parse(self) -> None:
-        while self.world.parser().step():
+        while self.world.parser().commit_next():
             pass
 
     def index(self, cpu_s: float = EVENT_CPU_S) -> None:
         follower = IndexFollower(self.home, self.world.bronze, cpu_s)
-        while follower.step(default_rules()):
+        while follower.process_batches(default_rules()):
             pass
         follower.close()
 
     def aside(self) -> list[tuple[int, str]]:
-        return [(each.sequence, each.reason) for _, each in self.freshness.set_aside(0)]
+        return [(each.sequence, each.reason) for _, each in self.freshness.set_aside_events(0)]
 
     def knows(self, *names: str) -> list[bool]:
         """Tell of each dataset whether its upstream is known."""
@@ -79,7 +79,7 @@ def test_an_event_that_costs_too_much_is_set_aside_and_an_index_built_anew_tries
     place.index(CPU_S)
     assert place.aside() == [(2, "too_slow")]
     assert place.knows("out/1", "wide/7", "out/3") == [True, False, True]
-    assert place.freshness.waiting().events == 0, "it does not wait: questions are not behind for its sake"
+    assert place.freshness.count_waiting().events == 0, "it does not wait: questions are not behind for its sake"
 
     shown = commanded("rejected", "--index", "--data", tmp_path, "--json")
     (item,) = json.loads(shown.stdout)["items"]
@@ -87,7 +87,7 @@ def test_an_event_that_costs_too_much_is_set_aside_and_an_index_built_anew_tries
     assert f"{CPU_S} s of CPU" in item["message"]
     assert json.loads(commanded("audit", "--data", tmp_path, "--json").stdout)["index"]["set_aside"] == 1
 
-    place.home.discard(place.home.path_for(default_rules()))
+    place.home.delete_index(place.home.index_path(default_rules()))
     place.index()
     assert place.aside() == []
     assert place.knows("wide/7") == [True]
@@ -96,7 +96,7 @@ def test_an_event_that_costs_too_much_is_set_aside_and_an_index_built_anew_tries
 def test_an_event_that_ends_the_process_each_time_is_set_aside(tmp_path: Path) -> None:
     place = Place(tmp_path, makes(1), makes(2))
     for _ in range(MAX_DEATHS + 1):
-        Attempts(place.home.attempts_of("0")).begin(0)
+        UnfinishedAttempts(place.home.attempts_path("0")).begin_batch(0)
     place.index()
     assert place.aside() == [(1, "kills_index")]
     assert place.knows("out/1", "out/2") == [False, True]

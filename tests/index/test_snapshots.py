@@ -16,14 +16,14 @@ import pytest
 from headwater.common.errors import Behind, LakeUnavailable, Retry
 from headwater.common.failpoints import VARIABLE
 from headwater.index.snapshots.manager import IndexSnapshots
-from headwater.index.snapshots.packing import pack, unpack
+from headwater.index.snapshots.packing import pack_file, unpack_file
 from headwater.index.snapshots.storage import (
     MAX_SNAPSHOTS,
     PIECE_BYTES,
     Manifest,
     SnapshotStore,
-    read_manifest,
-    write_manifest,
+    manifest_json,
+    parse_manifest,
 )
 from headwater.index.writing.follower import IndexFollower
 from headwater.lake.bronze_retention import delete_old_events
@@ -32,13 +32,13 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.backup import back_up
 from headwater.operations.erasure.request import ForgetRequest
 from headwater.operations.erasure.search import TextTarget
-from headwater.operations.runtime.event_log import log_readers
+from headwater.operations.runtime.event_log import reader_opener
 from headwater.operations.runtime.index import (
+    make_snapshot_if_due,
     open_freshness,
     open_index_home,
     open_snapshots,
     open_view_opener,
-    snapshot_once,
 )
 from tests.reference.world_events import at, uuid
 from tests.support.data.parsing import World, event
@@ -52,10 +52,10 @@ pytestmark = pytest.mark.slow  # real lakes
 MAKE = """
 import sys
 from pathlib import Path
-from headwater.operations.runtime.index import snapshot_once
+from headwater.operations.runtime.index import make_snapshot_if_due
 from headwater.operations.settings import load_settings
 data, lake = map(Path, sys.argv[1:])
-print(snapshot_once(load_settings({"data": data, "lake": str(lake)}, folder=data, environment={})[0], data))
+print(make_snapshot_if_due(load_settings({"data": data, "lake": str(lake)}, folder=data, environment={})[0], data))
 """
 QUESTIONS: list[tuple[str, dict[str, str]]] = [
     ("coverage", {}), ("unused", {}), ("surface", {}), ("surface", {"since": at(50)}), ("diff", {"from": at(25)}),
@@ -74,21 +74,21 @@ class Machine:
         self.world = World(folder / "one", lake=str(folder / "lake"))
         self.folder = folder
         self.lake = folder / "lake"
-        self.path = open_index_home(self.world.folder).path_for(default_rules())
+        self.path = open_index_home(self.world.folder).index_path(default_rules())
 
     def take(self, *events: bytes) -> None:
         self.world.append(*events)
-        while self.world.parser().step():
+        while self.world.parser().commit_next():
             pass
 
     def snapshot(self) -> bool:
-        return snapshot_once(self.world.settings, self.world.folder)
+        return make_snapshot_if_due(self.world.settings, self.world.folder)
 
     def manifests(self) -> list[Path]:
         return sorted(self.lake.glob("index/*/*.json"))
 
     def newest(self) -> Manifest:
-        found = read_manifest(self.manifests()[-1].read_bytes())
+        found = parse_manifest(self.manifests()[-1].read_bytes())
         assert found
         return found
 
@@ -154,8 +154,8 @@ def test_who_begins_with_a_snapshot_answers_as_one_built_from_nothing(
 def test_a_lake_in_the_data_folder_has_none(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event("1"))
-    world.parser().step()
-    assert not snapshot_once(world.settings, world.folder)
+    world.parser().commit_next()
+    assert not make_snapshot_if_due(world.settings, world.folder)
     open_view_opener(world.settings, world.folder).close()
     assert not (tmp_path / "lake" / "index").exists()
 
@@ -185,7 +185,7 @@ def rewrite(**told: Any) -> Callable[[Machine], None]:
         changed = type(shop.newest())(
             **{name: getattr(shop.newest(), name) for name in Manifest.__struct_fields__} | told
         )
-        shop.manifests()[-1].write_bytes(write_manifest(changed))
+        shop.manifests()[-1].write_bytes(manifest_json(changed))
 
     return write
 
@@ -276,19 +276,19 @@ def test_what_is_forgotten_goes_from_snapshots_and_no_older_index_brings_it_back
     assert machine.snapshot()
     held = machine.other("two")
     begun_by(held, caplog)
-    kept, path = open_snapshots(held.settings, held.folder), open_index_home(held.folder).path_for(default_rules())
+    kept, path = open_snapshots(held.settings, held.folder), open_index_home(held.folder).index_path(default_rules())
     assert kept
     assert who.encode() in path.read_bytes()
     done = ForgetRequest(machine.world.settings, TextTarget("text", who)).forget()
     assert done["proof"]["found"] == 0
     assert machine.manifests() == []
     assert not kept.make(path, default_rules().rules_hash)
-    assert kept.is_outdated(path)
+    assert kept.has_erased_data(path)
     assert machine.manifests() == []
     assert machine.snapshot()
     fresh = machine.other("three")
     assert begun_by(fresh, caplog)[0]
-    assert who.encode() not in open_index_home(fresh.folder).path_for(default_rules()).read_bytes()
+    assert who.encode() not in open_index_home(fresh.folder).index_path(default_rules()).read_bytes()
 
 
 def test_a_forget_that_finds_nothing_erases_snapshots_alone(shop: Machine) -> None:
@@ -318,7 +318,7 @@ def test_one_that_is_cut_off_is_none_and_keeps_nobody_from_the_next(tmp_path: Pa
     assert machine.snapshots().make(refresh(machine), default_rules().rules_hash)
     assert len(machine.manifests()) == found + 1
     pieces = {path.parent.name for path in machine.lake.glob("index/*/*/*.lz4")}
-    manifests = [read_manifest(path.read_bytes()) for path in machine.manifests()]
+    manifests = [parse_manifest(path.read_bytes()) for path in machine.manifests()]
     assert pieces == {each.folder for each in manifests if each}
     assert list(machine.lake.glob("index/*/*.claim")) == []
 
@@ -331,20 +331,20 @@ def elsewhere(machine: Machine, environment: dict[str, str]) -> "subprocess.Comp
 def test_two_at_once_make_one_and_do_each_other_no_harm(shop: Machine, caplog: pytest.LogCaptureFixture) -> None:
     store = ObjectStore(str(shop.lake), {})
     first, second = SnapshotStore(store, shop.path.stem), SnapshotStore(store, shop.path.stem)
-    claim = first.claim()
+    claim = first.claim_next()
     assert claim
-    assert second.claim() is None, "somebody makes it"
+    assert second.claim_next() is None, "somebody makes it"
     for file in shop.lake.glob("index/*/*.claim"):
         os.utime(file, (1, 1))
-    late = second.claim()
+    late = second.claim_next()
     assert late
     assert late.number == claim.number
     assert late.folder != claim.folder
     for shelf, each in ((first, claim), (second, late)):
-        shelf.put(each, 0, b"x")
+        shelf.upload_piece(each, 0, b"x")
     told = shop.newest()
-    assert second.publish(late, told)
-    assert not first.publish(claim, told)
+    assert second.publish_manifest(late, told)
+    assert not first.publish_manifest(claim, told)
     assert [path.parent.name for path in shop.lake.glob("index/*/*/*.lz4")].count(claim.folder) == 0
 
 
@@ -388,8 +388,8 @@ def test_a_damaged_snapshot_is_not_taken_again_and_again(shop: Machine, caplog: 
         open_index_home(other.folder), other.bronze, initial_index=open_snapshots(other.settings, other.folder)
     )
     with pytest.raises(LakeUnavailable, match="damaged"):
-        follower.step(default_rules())
-    while follower.step(default_rules()):
+        follower.process_batches(default_rules())
+    while follower.process_batches(default_rules()):
         pass
     follower.close()
     assert answers(other) == from_nothing(shop, "three")
@@ -407,7 +407,7 @@ def test_a_machine_whose_disk_is_full_waits_and_begins_with_it_once_there_is_roo
             disk.fill()
             for _ in range(2):
                 with pytest.raises(Retry, match="the disk has no free bytes"):
-                    follower.step(default_rules())
+                    follower.process_batches(default_rules())
             disk.free()
             took, _ = begun_by(cold, caplog)
         assert took
@@ -423,9 +423,9 @@ def beginning(world: World) -> IndexSnapshots:
 
 def test_until_it_is_there_answers_are_behind_by_what_is_not_seen(shop: Machine) -> None:
     other = shop.other("two")
-    meter = open_freshness(other.settings, other.folder, log_readers(shop.world.settings, shop.world.folder))
+    meter = open_freshness(other.settings, other.folder, reader_opener(shop.world.settings, shop.world.folder))
     with pytest.raises(Behind, match="still being built") as found:
-        meter.ask_with_certainty(lambda: open_index_home(other.folder).current())
+        meter.ask_or_report_delay(lambda: open_index_home(other.folder).published_file())
     assert found.value.seconds > 0
 
 
@@ -433,12 +433,12 @@ def test_a_file_of_several_pieces_comes_back(tmp_path: Path) -> None:
     content = os.urandom(PIECE_BYTES) + bytes(PIECE_BYTES) + b"end"
     (tmp_path / "file").write_bytes(content)
     kept: dict[int, bytes] = {}
-    pieces = pack(tmp_path / "file", kept.__setitem__)
+    pieces = pack_file(tmp_path / "file", kept.__setitem__)
     manifest = Manifest(
         format=1, rules="", number=1, folder="0000000001-0000000000000000", made_us=0, generation=0, positions=[],
         lake="", events=0, forgotten="", size=len(content), pieces=pieces,
     )  # fmt: skip
-    unpack(manifest, kept.get, tmp_path / "back")
+    unpack_file(manifest, kept.get, tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == content
     assert len(kept) == 3
 
@@ -450,7 +450,7 @@ def test_a_writer_goes_on_while_its_index_is_copied(shop: Machine) -> None:
     shop.take(*(event(f"{number:032x}") for number in range(200)))
     making = threading.Thread(target=lambda: made.append(snapshots.make(shop.path, default_rules().rules_hash)))
     making.start()
-    while follower.step(default_rules()):
+    while follower.process_batches(default_rules()):
         pass
     making.join()
     follower.close()

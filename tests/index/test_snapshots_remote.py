@@ -11,8 +11,8 @@ import pytest
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.operations.runtime.index import maintain_index, open_index_home, open_view_opener, snapshot_once
-from headwater.operations.runtime.storage import lake_place
+from headwater.operations.runtime.index import maintain_index, make_snapshot_if_due, open_index_home, open_view_opener
+from headwater.operations.runtime.storage import lake_root_and_options
 from tests.support.data.parsing import World, event
 from tests.support.servers.azurite import KEY, PATIENT, Storage, one_line
 from tests.support.servers.s3 import S3Server
@@ -38,7 +38,7 @@ def lake(storage: Storage) -> dict[str, Any]:
 def writer(lake: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> World:
     world = World(tmp_path_factory.mktemp("writer"), **lake)
     world.append(*(event(f"{number:032x}", ("a", "b")) for number in range(20)))
-    while world.parser().step():
+    while world.parser().commit_next():
         pass
     return world
 
@@ -46,7 +46,7 @@ def writer(lake: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Wo
 def test_who_keeps_the_index_makes_one_by_itself_and_another_machine_begins_with_it(
     writer: World, lake: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store, stop = ObjectStore(*lake_place(writer.settings)), threading.Event()
+    store, stop = ObjectStore(*lake_root_and_options(writer.settings)), threading.Event()
     keeping = threading.Thread(target=maintain_index, args=(writer.settings, writer.folder, stop))
     keeping.start()
     deadline = time.monotonic() + _LONGEST_S
@@ -57,32 +57,32 @@ def test_who_keeps_the_index_makes_one_by_itself_and_another_machine_begins_with
     stop.set()
     keeping.join()
     writer.append(event("ff" * 16, ("late",)))
-    while writer.parser().step():
+    while writer.parser().commit_next():
         pass
     other = World(tmp_path, **lake)
     caplog.set_level("INFO")
     open_view_opener(other.settings, other.folder).close()
     assert "begins with snapshot" in caplog.text
-    path = open_index_home(other.folder).path_for(default_rules())
-    assert open_index_home(other.folder).current().path == path
-    assert not snapshot_once(other.settings, other.folder), "it is young"
+    path = open_index_home(other.folder).index_path(default_rules())
+    assert open_index_home(other.folder).published_file().path == path
+    assert not make_snapshot_if_due(other.settings, other.folder), "it is young"
 
 
 def test_a_storage_that_refuses_is_said_in_a_line_and_nothing_is_half_done(
     storage: Storage, writer: World, tmp_path: Path
 ) -> None:
-    store = ObjectStore(*lake_place(writer.settings))
+    store = ObjectStore(*lake_root_and_options(writer.settings))
     assert store.create("beside/file", b"x")
     with storage.failing("wrong role"), pytest.raises(LakeUnavailable) as found:
         store.create("beside/other", b"x")
     one_line(found.value, "Storage Blob Data Contributor")
     assert [each.name for each in store.files("beside")] == ["beside/file"]
     with storage.failing("dropped", "index"), pytest.raises(LakeUnavailable):
-        snapshot_once(writer.settings, writer.folder)
+        make_snapshot_if_due(writer.settings, writer.folder)
 
 
 def test_a_file_is_created_once_listed_with_its_time_and_deleted_however_often(writer: World) -> None:
-    check(ObjectStore(*lake_place(writer.settings)))
+    check(ObjectStore(*lake_root_and_options(writer.settings)))
 
 
 def test_so_it_is_in_s3_with_versions_and_without_and_options_of_delta_rs_alone_do_no_harm() -> None:

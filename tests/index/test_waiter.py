@@ -37,13 +37,13 @@ async def _waits(world: World) -> tuple[bool, bool, list[bool]]:
 
 def _parse(world: World) -> None:
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
 
 
 def _follow(world: World) -> None:
     follower = IndexFollower(open_index_home(world.folder), world.bronze)
-    while follower.step(open_rules(world.settings).current().names):
+    while follower.process_batches(open_rules(world.settings).current_rules().names):
         pass
     follower.close()
 

@@ -34,20 +34,20 @@ def lineage(number: int) -> Json:
 
 
 def test_a_wake_waits_for_who_is_to_be_woken_and_one_look_answers_any_number() -> None:
-    wake = NotificationPipe.make()
+    wake = NotificationPipe.create()
     for number in range(20_000):  # more than the pipe holds
         wake.notify(encode_position(SOURCE, number))
     wake.wait(NEVER_S)
-    assert decode_positions(wake.take()).keys() == {SOURCE}
-    assert wake.take() == []
+    assert decode_positions(wake.take_notes()).keys() == {SOURCE}
+    assert wake.take_notes() == []
 
 
 def test_who_waits_is_woken_by_another_thread() -> None:
-    wake = NotificationPipe.make()
+    wake = NotificationPipe.create()
     ringing = threading.Thread(target=wake.notify)
     ringing.start()
     wake.wait(NEVER_S)
-    assert decode_positions(wake.take()) == {}
+    assert decode_positions(wake.take_notes()) == {}
     ringing.join()
 
 
@@ -56,7 +56,7 @@ class Woken:
 
     def __init__(self, folder: Path, tick_s: float) -> None:
         self.world = World(folder, tick_s=tick_s)
-        self.wake, self.index = NotificationPipe.make(), NotificationPipe.make()
+        self.wake, self.index = NotificationPipe.create(), NotificationPipe.create()
 
     def post(self, *bodies: bytes) -> None:
         self.world.append(*bodies)
@@ -65,7 +65,7 @@ class Woken:
     def reached(self) -> int:
         """Wait for the next commit that the index is told of; returns up to which record it goes."""
         self.index.wait(TIMEOUT_S)
-        (last,) = decode_positions(self.index.take()).values()
+        (last,) = decode_positions(self.index.take_notes()).values()
         return last
 
     @contextmanager
@@ -140,16 +140,16 @@ class Followed:
     def __init__(self, folder: Path) -> None:
         self.world = World(folder)
         self._home = open_index_home(self.world.folder)
-        self._names = open_rules(self.world.settings).current().names
+        self._names = open_rules(self.world.settings).current_rules().names
         self._follower = until_end(IndexFollower(self._home, self.world.bronze))
 
     def store(self, *runs: object) -> Source:
         self.world.append(*map(event, runs))
-        self.world.parser().step()
+        self.world.parser().commit_next()
         return self.world.reader().source
 
     def step(self, told: dict[Source, int]) -> int:
-        return self._follower.step(self._names, told)
+        return self._follower.process_batches(self._names, told)
 
     def place(self) -> list[int]:
         return list(served_progress(self._home).values())

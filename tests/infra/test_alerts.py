@@ -50,7 +50,7 @@ def test_the_parser_says_what_came_of_a_delivery(tmp_path: Path, caplog: pytest.
     caplog.set_level(logging.INFO, "headwater")
     world = World(tmp_path)
     world.append(*(event(run) for run in range(3)), b'{"no": "event"}')
-    world.parser().take(world.records(1, 4))
+    world.parser().commit_delivery(world.records(1, 4))
     (line,) = reports(caplog)
     assert (line["Records"], line["Sequence"], line["Rejected"]) == (4, 4, 1)
     assert 0 <= int(line["Waited"]) < 300
@@ -61,14 +61,14 @@ def test_the_parser_says_what_came_of_a_delivery(tmp_path: Path, caplog: pytest.
 def test_a_gap_and_a_long_wait_are_said(way: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = World(tmp_path)
     world.append(*(event(run) for run in range(5)))
-    world.parser().take(world.records(1, 1))
+    world.parser().commit_delivery(world.records(1, 1))
     world.age(days=1, behind=1)
     _forget(world, 2, 3)
     caplog.set_level(logging.INFO, "headwater")
     if way == "step":
-        world.parser().step()
+        world.parser().commit_next()
     else:
-        world.parser().take(world.records(4, 5))
+        world.parser().commit_delivery(world.records(4, 5))
         (line,) = reports(caplog)
         assert (line["Records"], line["Rejected"]) == (2, 0)
         assert int(line["Waited"]) == pytest.approx(86_400, abs=300)
@@ -82,7 +82,7 @@ def test_a_delivery_that_was_there_before_says_so(tmp_path: Path, caplog: pytest
     world.append(event(1))
     parser = world.parser()
     for _ in range(2):
-        parser.take(world.records(1, 1))
+        parser.commit_delivery(world.records(1, 1))
     assert [line["Records"] for line in reports(caplog)] == [1, 0]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from functions import app_settings as load_app_settings
 from headwater.common.environment import PREFIX
-from headwater.intake.event_log.blob_claims import place
+from headwater.intake.event_log.blob_claims import parse_claims_url
 from headwater.operations.runtime.sinks import open_ledger
 from headwater.operations.settings import Settings, load_settings
 from tests.infra.templates import (
@@ -202,7 +202,7 @@ def test_an_app_starts_with_the_settings_it_gets(app: str) -> None:
     assert found.log == "event_hub"
     assert found.hub_namespace == "hw-1.servicebus.windows.net"
     assert found.triggers == tuple(json.loads(app_settings(app)["HEADWATER_TRIGGERS"]))
-    assert place(str(found.claims_url), None) == ("https://hwraw1.blob.core.windows.net", "claims", "")
+    assert parse_claims_url(str(found.claims_url), None) == ("https://hwraw1.blob.core.windows.net", "claims", "")
     assert found.lake == (None if app == "receiver" else LAKE)
     assert [key.name for key in found.keys] == ["spark"]
 

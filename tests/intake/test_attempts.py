@@ -8,7 +8,7 @@ from headwater.common.errors import InvalidEvent
 from headwater.intake.event_log import RecordKind
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.parser.partition_parser import BATCH_BYTES
-from headwater.lake.attempts import BATCH_RECORDS, MAX_DEATHS, Attempts
+from headwater.lake.attempts import BATCH_RECORDS, MAX_DEATHS, UnfinishedAttempts
 from tests.support.data.parsing import World
 from tests.support.data.samples import body, run_event
 from tests.support.lake_check import rows
@@ -16,7 +16,7 @@ from tests.support.lake_check import rows
 
 def test_each_death_at_one_watermark_makes_the_batch_smaller_until_the_record_is_given_up(tmp_path: Path) -> None:
     path = tmp_path / "attempts.json"
-    limits = [Attempts(path).begin(41) for _ in range(MAX_DEATHS + 2)]
+    limits = [UnfinishedAttempts(path).begin_batch(41) for _ in range(MAX_DEATHS + 2)]
     assert limits[0] == BATCH_RECORDS
     assert limits == sorted(limits, reverse=True)
     assert limits[5:] == [1] * (MAX_DEATHS - 4) + [0]
@@ -25,25 +25,25 @@ def test_each_death_at_one_watermark_makes_the_batch_smaller_until_the_record_is
 def test_progress_and_an_attempt_that_was_survived_start_the_count_anew(tmp_path: Path) -> None:
     path = tmp_path / "attempts.json"
     for _ in range(4):
-        Attempts(path).begin(41)
-    assert Attempts(path).begin(42) == BATCH_RECORDS
-    attempts = Attempts(path)
-    attempts.begin(42)
-    attempts.end()
-    assert Attempts(path).begin(42) == BATCH_RECORDS
+        UnfinishedAttempts(path).begin_batch(41)
+    assert UnfinishedAttempts(path).begin_batch(42) == BATCH_RECORDS
+    attempts = UnfinishedAttempts(path)
+    attempts.begin_batch(42)
+    attempts.end_batch()
+    assert UnfinishedAttempts(path).begin_batch(42) == BATCH_RECORDS
 
 
 def test_a_torn_count_is_no_reason_to_fail(tmp_path: Path) -> None:
     (tmp_path / "attempts.json").write_text('{"')
-    assert Attempts(tmp_path / "attempts.json").begin(1) == BATCH_RECORDS
-    assert Attempts(tmp_path / "missing" / "attempts.json").begin(1) == BATCH_RECORDS
+    assert UnfinishedAttempts(tmp_path / "attempts.json").begin_batch(1) == BATCH_RECORDS
+    assert UnfinishedAttempts(tmp_path / "missing" / "attempts.json").begin_batch(1) == BATCH_RECORDS
 
 
 def test_the_record_that_is_given_up_is_rejected_unread_and_the_next_is_stored(tmp_path: Path) -> None:
     World(tmp_path).append(b"never read", body(run_event()))
     found = World(tmp_path).parser()
     assert found.reject_next(InvalidEvent("kills_parser", "It died.", "Send it smaller.")) == 1
-    assert found.step() == 1
+    assert found.commit_next() == 1
     [rejected] = rows(tmp_path, "rejected")
     assert (rejected["sequence"], rejected["reason"], rejected["body"]) == (1, "kills_parser", "")
     assert [row["sequence"] for row in rows(tmp_path, "events")] == [2]
@@ -58,7 +58,7 @@ def test_large_bodies_beside_the_log_count_when_a_batch_is_cut(tmp_path: Path) -
     )
     found = World(tmp_path).parser()
     steps = []
-    while taken := found.step():
+    while taken := found.commit_next():
         steps.append((taken, found.filled))
     assert steps == [(1, True), (1, True), (1, False)]
     assert len(list(rows(tmp_path, "events"))) == 3

@@ -11,10 +11,10 @@ import pytest
 from headwater.common.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.common.storage_faults import explain
 from headwater.intake.event_log import Claims, Record, RecordKind
-from headwater.intake.event_log.blob_claims import BlobClaims, place
+from headwater.intake.event_log.blob_claims import BlobClaims, parse_claims_url
 from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
-from headwater.operations.runtime.azure_files import LakeTroubles
+from headwater.operations.runtime.azure_files import SharedTroubles
 from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import Settings
@@ -62,18 +62,20 @@ def test_why_a_partition_waits_is_known_to_instances_that_share_the_lake_alone(
 ) -> None:
     settings = Settings(**storage.lake(**ACCOUNT_KEY))
     bronze = open_bronze(settings)
-    stopped, other = (ParserTrouble(tmp_path / name, bronze, LakeTroubles(settings).note) for name in ("one", "two"))
-    stopped.begin(WrongSetting("The lake belongs to another."), "3")
-    stopped.begin(WrongSetting("The hub is another."), "1")
+    stopped, other = (
+        ParserTrouble(tmp_path / name, bronze, SharedTroubles(settings).write_trouble) for name in ("one", "two")
+    )
+    stopped.record_trouble(WrongSetting("The lake belongs to another."), "3")
+    stopped.record_trouble(WrongSetting("The hub is another."), "1")
     found = {"parser": "Partition 1: The hub is another. Partition 3: The lake belongs to another."}
-    assert LakeTroubles(settings).read() == found
+    assert SharedTroubles(settings).read_troubles() == found
     with storage.failing("dropped"):
-        stopped.end("1")
-        assert LakeTroubles(settings).read() == {}
-    assert LakeTroubles(settings).read() == found
-    stopped.end("1")
-    other.end("3")  # another instance goes on with it
-    assert LakeTroubles(settings).read() == {}
+        stopped.record_recovery("1")
+        assert SharedTroubles(settings).read_troubles() == {}
+    assert SharedTroubles(settings).read_troubles() == found
+    stopped.record_recovery("1")
+    other.record_recovery("3")  # another instance goes on with it
+    assert SharedTroubles(settings).read_troubles() == {}
 
 
 def test_a_body_that_is_gone_is_given_up_but_not_one_whose_container_is(storage: Storage, tmp_path: Path) -> None:
@@ -87,12 +89,12 @@ def test_a_body_that_is_gone_is_given_up_but_not_one_whose_container_is(storage:
         claims_of(settings).get(gone)
     container.delete_container()
     with pytest.raises(LogUnavailable) as caught:
-        (parser := world.parser()).step()
+        (parser := world.parser()).commit_next()
     one_line(caught.value, "the container does not exist (404)", "`claims_url`")
     container.create_container()
     container.upload_blob(kept.decode(), event(1))
     assert parser
-    parser.step()
+    parser.commit_next()
     assert world.sequences("events") == [1]
     assert world.reasons() == {2: "claim_missing"}
 
@@ -151,7 +153,7 @@ def test_a_managed_identity_keeps_and_reads_bodies(
     ],
 )
 def test_an_address_names_account_container_and_path(url: str, found: tuple[str, str, str]) -> None:
-    assert place(url, ACCOUNT) == found
+    assert parse_claims_url(url, ACCOUNT) == found
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def _runs(gateway: Gateway) -> set[str]:
     bronze, reader = bronze_of(gateway.folder), until_end(SqliteLogReader(gateway.folder / "log"))
     found, watermark = set(), 0
     if bronze.events.exists():
-        found = set(bronze.events.query("SELECT run_id FROM t").column("run_id").to_pylist())
+        found = set(bronze.events.run_query("SELECT run_id FROM t").column("run_id").to_pylist())
         watermark = bronze.watermark(reader.source)
     pending = reader.read(watermark, limit=100_000, max_bytes=1 << 40)
     reader.close()

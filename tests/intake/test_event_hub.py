@@ -15,7 +15,7 @@ from typing import ClassVar
 import pytest
 
 from headwater.common.errors import LogUnavailable, WrongSetting
-from headwater.intake.event_log import Record, RecordKind, bucket
+from headwater.intake.event_log import Record, RecordKind, partition_key_of
 from headwater.intake.event_log.event_hub_clients import HubAddress
 from headwater.intake.event_log.event_hub_log import EventHubLog
 from headwater.intake.event_log.folder_claims import ClaimCheck, FolderClaims
@@ -32,7 +32,9 @@ SHORT_S = 0.7
 HANGS_S = 40.0
 """Who has no answer after this has been forgotten."""
 
-KEYS = {name: next(str(n) for n in range(999) if bucket(str(n)) == name) for name in (f"b{n}" for n in range(64))}
+KEYS = {
+    name: next(str(n) for n in range(999) if partition_key_of(str(n)) == name) for name in (f"b{n}" for n in range(64))
+}
 """A key for each bucket."""
 
 
@@ -82,7 +84,7 @@ async def taken(log: EventHubLog | ClaimCheck, *records: Record, timeout_s: floa
 
 async def until_well(log: EventHubLog) -> None:
     async with asyncio.timeout(HANGS_S):
-        while log.trouble():
+        while log.unavailability_reason():
             await asyncio.sleep(0.02)  # it is only to be asked for
 
 
@@ -99,7 +101,7 @@ def test_what_is_acknowledged_is_in_the_hub_and_requests_of_one_moment_share_sen
     assert sorted(map(int, (event.body for event in hub.stored()))) == list(range(400))
     assert len(hub.sends) < 100
     assert hub.stored()[0].properties == {b"k": 0, b"h": b'{"key":"spark"}'}
-    assert {event.key for event in hub.stored()} == {bucket(f"run {n}").encode() for n in range(4)}
+    assert {event.key for event in hub.stored()} == {partition_key_of(f"run {n}").encode() for n in range(4)}
 
 
 WORDS = {
@@ -135,14 +137,14 @@ def test_under_each_fault_nothing_is_acknowledged_and_afterwards_all_goes_on(
         begin(hub, fault)
         timeout_s = SHORT_S if fault in (Fault.SILENT, Fault.DEAF) else TIMEOUT_S
         assert not any([await taken(log, record("lost", KEYS["b1"]), timeout_s=timeout_s) for _ in range(2)])
-        assert log.trouble()
+        assert log.unavailability_reason()
         if fault is None:
             hub.up()
         hub.switch(None)
         while not await taken(log, record("again", KEYS["b1"]), timeout_s=timeout_s):
             pass
         assert await send(log, "after")
-        assert log.trouble() is None
+        assert log.unavailability_reason() is None
 
     tried(hub, work)
     assert len(acknowledged) == 12
@@ -169,13 +171,13 @@ def test_a_hub_that_is_no_good_at_the_start_is_named_and_found_well_later(hub: H
 
     async def work(log: EventHubLog) -> None:
         assert not await taken(log, record("too early"))
-        assert log.trouble()
+        assert log.unavailability_reason()
         if fault is None:
             hub.up()
         hub.switch(None)
         while not await taken(log, record("in time")):
             pass
-        assert log.trouble() is None
+        assert log.unavailability_reason() is None
 
     tried(hub, work)
     assert bodies(hub) == {"in time"}
@@ -289,9 +291,9 @@ def test_bodies_above_the_limit_are_kept_beside_the_hub(hub: HubServer, tmp_path
     assert (small.key, small.properties[b"k"], small.body) == (large.key, 0, b"small")
     assert large.properties[b"k"] == 1
     assert claims.get(large.body) == b"x" * 1001
-    claims.forget_older(1)
+    claims.delete_older_than(1)
     assert claims.get(large.body)
-    claims.forget_older(-1)
+    claims.delete_older_than(-1)
     assert claims.size(large.body) == 0
 
 

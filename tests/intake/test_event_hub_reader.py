@@ -14,12 +14,12 @@ from msgspec import to_builtins
 
 from headwater.api.audit import audit, log_state
 from headwater.common.errors import LogUnavailable, WrongSetting
-from headwater.intake.event_log import LoggedRecord, Record, RecordKind, each
+from headwater.intake.event_log import LoggedRecord, Record, RecordKind, call_all_readers
 from headwater.intake.event_log.event_hub_clients import HubAddress
 from headwater.intake.event_log.event_hub_reader import HubReader, HubReaders
 from headwater.intake.event_log.event_hub_records import properties_of
 from headwater.intake.event_log.folder_claims import FolderClaims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.data_folder import prepare_folder
@@ -49,7 +49,7 @@ def readers(hub: HubServer) -> Iterator[HubReaders]:
     opened = HubReaders(HubAddress("openlineage", connection=hub.connection_string), "headwater")
     yield opened
     hub.switch(None)
-    each(opened(), lambda reader: reader.close())
+    call_all_readers(opened(), lambda reader: reader.close())
 
 
 def put(hub: HubServer, partition: int, *records: Record) -> None:
@@ -179,14 +179,14 @@ class Lake:
         self.bronze: Bronze = open_bronze(self.settings)
         self.readers = readers
 
-    def parser(self, partition: int = 0) -> Parser:
-        return Parser(self.readers()[partition], self.bronze, FolderClaims(self.folder / "claims"), OWNER)
+    def parser(self, partition: int = 0) -> PartitionParser:
+        return PartitionParser(self.readers()[partition], self.bronze, FolderClaims(self.folder / "claims"), OWNER)
 
     def parse(self, partition: int, until: int) -> None:
         parser = self.parser(partition)
         read(self.readers()[partition], parser.watermark(), 1)
         while parser.watermark() < until:
-            parser.step()
+            parser.commit_next()
 
     def audit(self) -> dict[str, int]:
         found: dict[str, int] = to_builtins(audit(self.readers(), self.bronze))
@@ -218,13 +218,13 @@ def test_what_a_delivery_leaves_out_is_read_from_the_hub_and_what_it_has_lost_is
     put(hub, 0, *events(*range(10)))
     delivered = read(readers()[0], 0, 10)
     parser = lake.parser()
-    assert parser.take(delivered[4:6]) == 2
+    assert parser.commit_delivery(delivered[4:6]) == 2
     assert parser.watermark() == 6
     lake.check(stored=6, rejected=0)
     hub.expire(0, before=8)
-    assert parser.take(delivered[9:]) == 1
+    assert parser.commit_delivery(delivered[9:]) == 1
     lake.check(stored=8, rejected=0, lost=2, pending=0, balanced=False)
-    assert parser.take([replace(each, body=b"") for each in delivered]) == 0, "delivered again: it is there"
+    assert parser.commit_delivery([replace(each, body=b"") for each in delivered]) == 0, "delivered again: it is there"
 
 
 def test_a_hub_that_was_created_anew_is_refused_until_the_lake_is_told(

@@ -118,7 +118,7 @@ def await_parsed(gateway: Gateway) -> dict[str, Any]:
 
 def check(gateway: Gateway, hub: HubServer, clients: Clients) -> None:
     """Hold the lake against what was acknowledged: nothing missing or twice, each run in order on one partition."""
-    found = bronze_of(gateway.folder).events.query(
+    found = bronze_of(gateway.folder).events.run_query(
         "SELECT event_id, job_name, run_id, partition, sequence, length(body) AS size FROM t ORDER BY sequence"
     )
     rows = found.to_pylist()

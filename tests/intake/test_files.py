@@ -21,10 +21,10 @@ from headwater.auth.access import Key
 from headwater.common.errors import GiveUp, Retry, WrongSetting
 from headwater.common.http_connection import HttpAnswer
 from headwater.intake.files.batch_sending import BATCH
-from headwater.intake.files.file_taking import TORN_US, Deletion, Intake
+from headwater.intake.files.file_taking import TORN_US, DeletionLimits, IngestReport
 from headwater.intake.files.sources.file_source import FoundFile
 from headwater.intake.files.sources.local_files import LocalFiles
-from headwater.intake.files.taken_ledger import TakenFile, TakenLedger, ledger_path
+from headwater.intake.files.taken_ledger import FilePosition, IngestLedger, ledger_path
 from tests.support.data.capture_files import captured
 from tests.support.data.file_intake import DAY_US, Taking, all_but_certain, events
 from tests.support.data.made_events import body, run_event
@@ -135,7 +135,7 @@ def test_a_torn_last_line_is_waited_for(taking: Taking) -> None:
 
     done = taking.take()
     assert (done.events, done.waiting, done.rejected) == (1, 1, 0)
-    assert taking.take().shown()["reasons"] == [
+    assert taking.take().as_json()["reasons"] == [
         f"{taking.folder}/log.ndjson: the end after line 1 is incomplete; it is rejected after a day"
     ]
     taking.write("log.ndjson", second[20:], third, append=True)
@@ -225,7 +225,7 @@ def test_a_file_that_is_cut_off_and_grows_beyond_its_place_while_it_is_read_lose
     log = taking.write("log.ndjson", *before)
     steps = iter([lines(after)])
 
-    def turn_over(_: Intake) -> None:
+    def turn_over(_: IngestReport) -> None:
         if text := next(steps, None):
             log.write_bytes(text)  # the same inode, longer than what is read of it
 
@@ -419,7 +419,11 @@ def test_taken_files_go_once_they_are_in_bronze_and_have_rested(taking: Taking) 
     taking.take()
     now_us = time.time_ns() // 1000
 
-    for deletion in (None, Deletion(now_us + DAY_US, now_us - DAY_US), Deletion(now_us - DAY_US, now_us + DAY_US)):
+    for deletion in (
+        None,
+        DeletionLimits(now_us + DAY_US, now_us - DAY_US),
+        DeletionLimits(now_us - DAY_US, now_us + DAY_US),
+    ):
         assert taking.take(deletion=deletion).deleted == 0
     taking.write("a.ndjson", *events(1), append=True)
     assert taking.take(deletion=all_but_certain()).deleted == 0  # first what is new in it
@@ -434,19 +438,19 @@ def test_who_follows_asks_the_ledger_for_what_has_changed_alone(taking: Taking) 
         taking.write(f"{number}.ndjson", each)
     torn = taking.write("torn.ndjson", torn=b'{"ev')
     taker, source = taking.taker(), LocalFiles(taking.folder)
-    taker.take([source])
-    taker.take([source])  # what was taken is found as it was
+    taker.ingest([source])
+    taker.ingest([source])  # what was taken is found as it was
 
     taking.ledger._file.set_trace_callback(asked.append)
-    taker.take([source])
+    taker.ingest([source])
     assert (taker.done.files, taker.done.unchanged, taker.done.waiting) == (51, 51, 1)
     assert [torn.name in each or str(torn.stat().st_ino) in each for each in asked if "SELECT" in each] == [True]
 
     asked.clear()
     taking.write("7.ndjson", *events(1), append=True)
-    taker.take([source])
+    taker.ingest([source])
     assert (taker.done.events, taker.done.unchanged) == (51, 50)
-    taker.take([source], deletion=all_but_certain())
+    taker.ingest([source], deletion=all_but_certain())
     assert taker.done.deleted == 50
     assert [*taking.folder.iterdir()] == [torn]
 
@@ -463,27 +467,27 @@ def test_a_file_is_not_deleted_that_has_grown_since_it_was_listed(taking: Taking
 
 def test_a_ledger_is_one_process_s(taking: Taking) -> None:
     with pytest.raises(WrongSetting, match="Another `headwater ingest` uses"):
-        TakenLedger(taking.ledger.path)
+        IngestLedger(taking.ledger.path)
 
 
 def test_a_ledger_that_is_none_or_newer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "none.sqlite").write_bytes(b"something else" * 100)
-    newer = TakenLedger(tmp_path / "newer.sqlite")
+    newer = IngestLedger(tmp_path / "newer.sqlite")
     newer._file.execute("PRAGMA user_version = 2")
     newer.close()
 
     for name in ("none", "newer"):
         with pytest.raises(WrongSetting, match="another --state"):
-            TakenLedger(tmp_path / f"{name}.sqlite")
+            IngestLedger(tmp_path / f"{name}.sqlite")
 
 
 def test_a_ledger_that_is_damaged_while_it_is_used_is_named_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
-    with closing(TakenLedger(path)) as ledger:
-        ledger.keep(TakenFile("store", f"{number}", f"{number}.json") for number in range(999))
+    with closing(IngestLedger(path)) as ledger:
+        ledger.store_positions(FilePosition("store", f"{number}", f"{number}.json") for number in range(999))
     content = path.read_bytes()
     path.write_bytes(content[:8192] + b"\xa5" * (len(content) - 8192))
-    with closing(TakenLedger(path)) as ledger, pytest.raises(WrongSetting, match=f"{path} is damaged.* Delete it"):
+    with closing(IngestLedger(path)) as ledger, pytest.raises(WrongSetting, match=f"{path} is damaged.* Delete it"):
         ledger.find("store", "500")
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from headwater.common.errors import Retry, WrongSetting
 from headwater.intake.files.sources import azure_files
-from headwater.intake.files.sources.azure_files import AzureFiles, AzurePlace, place_of
+from headwater.intake.files.sources.azure_files import AzureFiles, AzurePlace, parse_folder_address
 from headwater.intake.files.sources.file_source import FileGone
 from headwater.intake.files.sources.local_files import LocalFiles
-from headwater.intake.files.sources.source_registry import open_source
+from headwater.intake.files.sources.source_registry import open_file_source
 from tests.support.data.file_intake import Taking, all_but_certain, events
 from tests.support.servers.adls import CONTAINER, DfsServer, dfs_server
 
@@ -193,20 +193,20 @@ def test_an_account_that_fails_for_a_moment_is_asked_again(azure: DfsServer, tak
     ],
 )
 def test_addresses_are_read(address: str, place: AzurePlace) -> None:
-    assert place_of(address) == place
+    assert parse_folder_address(address) == place
 
 
 @pytest.mark.parametrize("address", ["abfss://x/y", "https://example.org/a/b", f"{ROOT}/a?sig=secret", "abfss://c@h/p"])
 def test_what_is_no_address_is_refused_without_its_secrets(address: str) -> None:
     with pytest.raises(WrongSetting, match="is not a valid address of a folder in Azure") as refused:
-        place_of(address)
+        parse_folder_address(address)
     assert "secret" not in str(refused.value)
 
 
 def test_the_path_says_which_module_reads_it(tmp_path: Path) -> None:
-    assert isinstance(open_source(str(tmp_path), {}, None), LocalFiles)
-    assert isinstance(open_source(f"file://{tmp_path}", {}, None), LocalFiles)
+    assert isinstance(open_file_source(str(tmp_path), {}, None), LocalFiles)
+    assert isinstance(open_file_source(f"file://{tmp_path}", {}, None), LocalFiles)
     with pytest.raises(WrongSetting, match="headwater-spark ingest"):
-        open_source("s3a://bucket/x", {}, None)
+        open_file_source("s3a://bucket/x", {}, None)
     with pytest.raises(WrongSetting, match="no file or folder"):
-        open_source(str(tmp_path / "none"), {}, None)
+        open_file_source(str(tmp_path / "none"), {}, None)

@@ -19,7 +19,7 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.kafka_clients import KafkaAddress
 from headwater.intake.event_log.kafka_log import KafkaLog
 from headwater.intake.event_log.kafka_reader import KafkaReader, KafkaReaders
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from tests.support.data.made_events import body, run_event, with_raw
 from tests.support.data.parsing import event
@@ -227,8 +227,8 @@ def test_the_audit_balances_over_holes_gaps_repeats_and_records_of_others(
     append(address(kafka, topic), Record(RecordKind.EVENT, event("c"), '{"key": "k"}'))
     append(address(kafka, topic), Record(RecordKind.CLAIM, b".."), Record(RecordKind.CLAIM, b"\xff"))
     bronze = Bronze(str(tmp_path / "lake" / "bronze"))
-    parser = Parser(reader, bronze, FolderClaims(tmp_path / "claims"), "test")
-    while parser.step(3):
+    parser = PartitionParser(reader, bronze, FolderClaims(tmp_path / "claims"), "test")
+    while parser.commit_next(3):
         rest()
     found = audit([reader], bronze)
     assert found.balanced
@@ -244,13 +244,13 @@ def test_a_topic_made_anew_is_another_log_and_the_parser_says_so(kafka: Broker, 
     kafka.produce(topic, [event("a"), event("b")])
     (before,) = readers()
     assert list(readers()) == [before]
-    Parser(before, bronze, FolderClaims(tmp_path / "claims"), "test").step()
+    PartitionParser(before, bronze, FolderClaims(tmp_path / "claims"), "test").commit_next()
     kafka.delete_topic(topic)
     kafka.topic(topic)
     (after,) = readers()
     assert after.source.epoch != before.source.epoch
     with pytest.raises(WrongSetting, match="new-epoch"):
-        Parser(after, bronze, FolderClaims(tmp_path / "claims"), "test")
+        PartitionParser(after, bronze, FolderClaims(tmp_path / "claims"), "test")
     after.close()
 
 

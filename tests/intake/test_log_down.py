@@ -133,5 +133,5 @@ def take(client: httpx.Client, status: int) -> str:
 
 def stored_runs(gateway: Gateway) -> set[str]:
     """Return the runs that are in the lake."""
-    found = bronze_of(gateway.folder).events.query("SELECT run_id FROM t")
+    found = bronze_of(gateway.folder).events.run_query("SELECT run_id FROM t")
     return set(found.column("run_id").to_pylist())

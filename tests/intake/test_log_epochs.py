@@ -87,7 +87,7 @@ def test_what_retention_took_before_a_new_incarnation_is_no_gap(tmp_path: Path) 
     world.append(note(), kind=RecordKind.REFUSAL)
     next_full = world.append_to_end_of_segment(event(5))
     world.append(event(6))
-    world.parser().step()
+    world.parser().commit_next()
     full.unlink()
     next_full.unlink()
     begin_epoch(world.settings)
@@ -129,6 +129,6 @@ def fed(folder: Path) -> World:
 
 def catch_up(world: World) -> dict[str, Any]:
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
     return world.audit()

@@ -13,7 +13,7 @@ import pytest
 
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.intake.event_log import Record, RecordKind
-from headwater.intake.event_log.acknowledged import count_path, read_count
+from headwater.intake.event_log.acknowledged import count_file_path, read_count_file
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.event_log import open_log
 from headwater.operations.runtime.storage import open_claims
@@ -50,7 +50,7 @@ def fed(folder: Path) -> World:
 
 
 def parse(world: World) -> None:
-    while world.parser().step():
+    while world.parser().commit_next():
         pass
 
 
@@ -129,7 +129,7 @@ def test_a_log_and_its_count_that_are_gone_are_missed_by_what_the_lake_kept_besi
 ) -> None:
     world = fed(tmp_path)
     parser = world.parser()
-    parser.step(1)  # seven are in the lake, which knows of eight
+    parser.commit_next(1)  # seven are in the lake, which knows of eight
     empty(world)
     world.uncount()
     with pytest.raises(WrongSetting, match="there is no log"):
@@ -251,11 +251,11 @@ def test_what_retention_passed_is_not_missing(tmp_path: Path) -> None:
 
 def test_a_count_that_a_power_cut_tore_or_left_behind_is_made_anew_from_the_log(tmp_path: Path) -> None:
     world = fed(tmp_path)
-    whole = count_path(world.log).read_bytes()
+    whole = count_file_path(world.log).read_bytes()
     for torn in (b"", b"\0" * len(whole), whole[:40], whole.replace(b" 8 ", b" 4 ", 1)):
-        count_path(world.log).write_bytes(torn)
+        count_file_path(world.log).write_bytes(torn)
         serve(world, event(torn))
-        made_anew = read_count(world.log)
+        made_anew = read_count_file(world.log)
         assert made_anew
         assert made_anew.sequence == world.reader().tail()
     assert world.audit()["balanced"]

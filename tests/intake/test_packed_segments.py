@@ -98,7 +98,7 @@ def test_a_segment_of_before_packing_is_read_and_left_as_it_is_and_the_next_reco
     with closing(sqlite3.connect(old)) as connection:
         assert connection.execute("SELECT format, count(*) FROM header, records").fetchone() == (1, 3)
     assert (reader.source.epoch, reader.head(), reader.tail(), reader.pending(0)) == ("life", 5, 9, 4)
-    assert reader.claims() == [CLAIM]
+    assert reader.referenced_claim_keys() == [CLAIM]
 
 
 def test_an_empty_segment_of_before_packing_is_used_and_who_had_it_open_reads_what_came(tmp_path: Path) -> None:
@@ -134,13 +134,13 @@ def test_a_damaged_body_is_named_and_waited_for_and_what_stands_before_it_is_par
     kept = segment.read_bytes()
     change(world.log, 2, f"UPDATE records SET body = CAST({damage} AS BLOB) WHERE sequence = ?")
     parser = world.parser()
-    assert parser.step() == 1
+    assert parser.commit_next() == 1
     for _ in range(2):
         with pytest.raises(LogUnavailable, match=rf"{segment.name} is damaged: record 2 .*[Rr]estore"):
-            parser.step()
+            parser.commit_next()
     assert world.placed() == [1]
     segment.write_bytes(kept)
-    assert world.parser().step() == 2
+    assert world.parser().commit_next() == 2
     assert world.sequences("events") == [1, 2, 3]
 
 
@@ -148,7 +148,7 @@ def test_a_damaged_record_that_a_person_deletes_is_a_gap_of_its_own_and_no_other
     world = World(tmp_path)
     world.append(event(1), event(2), event(3))
     change(world.log, 2, "DELETE FROM records WHERE sequence = ?")
-    world.parser().step()
+    world.parser().commit_next()
     assert (world.sequences("events"), world.reasons()) == ([1, 3], {2: "gap"})
     assert world.audit()["lost"] == 1
 
@@ -212,7 +212,7 @@ def test_a_record_received_at_no_time_is_waited_for(tmp_path: Path, received_us:
     world.append(event(1), event(2), event(3))
     change(world.log, 2, f"UPDATE records SET received_us = {received_us} WHERE sequence = ?")
     parser = world.parser()
-    parser.step()
+    parser.commit_next()
     with pytest.raises(LogUnavailable, match=f"record 2 cannot be read, its time of receipt is {received_us}"):
-        parser.step()
+        parser.commit_next()
     assert world.sequences("events") == [1]

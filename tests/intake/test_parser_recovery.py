@@ -24,8 +24,8 @@ def test_redelivered_and_overlapping_batches_are_stored_once(tmp_path: Path) -> 
     world.append(*map(event, range(10)))
     parser = world.parser()
     for first, last in ((1, 4), (1, 4), (3, 6), (2, 5), (5, 10), (1, 10)):
-        parser.take(world.records(first, last))
-    world.parser().take(world.records(1, 10))
+        parser.commit_delivery(world.records(first, last))
+    world.parser().commit_delivery(world.records(1, 10))
     assert world.sequences("events") == list(range(1, 11))
     assert world.audit()["balanced"]
 
@@ -33,7 +33,7 @@ def test_redelivered_and_overlapping_batches_are_stored_once(tmp_path: Path) -> 
 def test_a_gap_in_delivery_is_filled_from_the_log(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(*map(event, range(10)))
-    world.parser().take(world.records(8, 9))
+    world.parser().commit_delivery(world.records(8, 9))
     assert world.sequences("events") == list(range(1, 10))
     assert world.audit()["pending"] == 1
 
@@ -45,7 +45,7 @@ def test_what_the_log_no_longer_has_is_rejected_as_a_gap(tmp_path: Path, cut: tu
     lost = world.append_to_end_of_segment(*map(event, range(3, 6)))
     world.append(*map(event, range(6, 9)))
     lost.unlink()
-    world.parser().take(world.records(*cut))
+    world.parser().commit_delivery(world.records(*cut))
     assert world.sequences("events") == [1, 2, 3, 7, 8, 9]
     assert world.placed() == list(range(1, 10))
     assert world.reasons() == {4: "gap"}
@@ -64,7 +64,7 @@ def test_notes_of_refusals_lost_in_a_gap_count_as_lost_and_the_books_hold(tmp_pa
     world.append(event(4))
     world.append(note(), kind=RecordKind.REFUSAL)
     lost.unlink()
-    world.parser().step()
+    world.parser().commit_next()
     assert world.placed() == list(range(1, 8))
     assert world.audit() | {"received": 5, "stored": 3, "rejected": 0, "lost": 2, "refused": 2} == world.audit()
     world.append(note(), event(5))
@@ -96,7 +96,7 @@ def test_a_crash_between_two_commits_leaves_each_record_in_one_table_however_the
     world.append(event(4), event(5), event(1))
     parser = world.parser()
     for last in (2, 5, 6, 9, 13):
-        parser.take(world.records(1, last))
+        parser.commit_delivery(world.records(1, last))
         assert [sequence for sequence in world.placed() if sequence <= last] == list(range(1, last + 1))
     assert world.placed() == list(range(1, 14))
     assert world.sequences("events") == [1, 2, 5, 8, 12]
@@ -111,14 +111,14 @@ def test_where_one_table_fails_those_beside_it_keep_their_rows_and_the_next_try_
     world = World(tmp_path)
     world.append(event(0, ("z",)))
     parser = world.parser()
-    parser.step()
+    parser.commit_next()
     world.append(event(1), event(2, ("x",)), event(1), b"{}", event(2, ("x",)))
     world.append(note(), kind=RecordKind.REFUSAL)
     place = tmp_path / "lake" / "bronze" / table
     away = place.rename(tmp_path / "away")
     place.write_bytes(b"in the way")
     with pytest.raises(LakeUnavailable):
-        parser.step()
+        parser.commit_next()
     place.unlink()
     away.rename(place)
     whole = {"column_lineage": 3, "schemas": 3, "rejected": 1, "duplicates": 2, "refused": 1, "events": 1}
@@ -126,7 +126,7 @@ def test_where_one_table_fails_those_beside_it_keep_their_rows_and_the_next_try_
     assert there == [name for name in COMMITS if name != table]
     world.append(event(3), event(1))
     for last in (4, 6, 9):  # however the next batches are cut
-        world.parser().take(world.records(1, last))
+        world.parser().commit_delivery(world.records(1, last))
     assert world.placed() == list(range(1, 10))
     whole |= {"events": 4, "duplicates": 3, "shapes": 3}
     assert {name: world.count(name) for name in whole} == whole
@@ -139,7 +139,7 @@ def test_a_facet_that_says_what_a_schema_says_keeps_none_of_its_rows_away(tmp_pa
     told["outputs"][0]["facets"]["copy"] = same
     told["outputs"][0]["facets"]["schema"] = same
     world.append(json.dumps(told).encode())
-    world.parser().step()
+    world.parser().commit_next()
     assert {name: world.count(name) for name in ("schemas", "facets", "column_lineage")} == {
         "schemas": 1, "facets": 1, "column_lineage": 1,
     }  # fmt: skip
@@ -154,7 +154,7 @@ def test_a_claim_that_vanishes_between_two_attempts_costs_only_its_own_event(tmp
     crash(world, "parser.after_duplicates")
     for path in (original, repeat):
         path.unlink()
-    world.parser().step()
+    world.parser().commit_next()
     assert world.placed() == [1, 2, 3, 4, 5]
     assert world.sequences("duplicates") == [4]
     assert world.reasons() == {1: "shape", 3: "claim_missing"}
@@ -168,8 +168,8 @@ def test_what_another_parser_stored_meanwhile_is_no_repeat_of_itself(tmp_path: P
     world.append(*map(event, range(5)), event(0))
     reader = world.overtaken()
     parser = world.parser(reader)
-    reader.rival = world.parser().step
-    parser.step()
+    reader.rival = world.parser().commit_next
+    parser.commit_next()
     assert world.sequences("duplicates") == [6]
     assert world.placed() == [1, 2, 3, 4, 5, 6]
     assert world.audit()["balanced"]
@@ -184,7 +184,7 @@ def test_a_claim_that_vanishes_for_one_of_two_parsers_leaves_its_event_in_one_ta
     second.send_signal(signal.SIGKILL if is_killed else signal.SIGCONT)
     second.wait(60)
     if is_killed:
-        world.parser().step()
+        world.parser().commit_next()
     assert world.placed() == [1, 2, 3, 4]
     assert world.reasons() == {3: "shape"}
     assert world.audit()["balanced"]
@@ -201,7 +201,7 @@ def test_what_a_killed_parser_left_is_found_however_many_records_came_since(tmp_
     newest.close()
     world.uncount()
     world.bronze.commit(world.reader().source, {}, 150_004)  # of a parser that was at work before, and goes on
-    world.parser().step()
+    world.parser().commit_next()
     assert world.sequences("events") == [1, 2, 4, 150_005]
     assert world.reasons() == {3: "shape"}
 
@@ -243,10 +243,10 @@ def test_a_claim_that_cannot_be_read_right_now_is_tried_again_not_rejected(tmp_p
     claim.mkdir()  # reading a folder fails as a failing disk does
     parser = world.parser()
     with pytest.raises(Exception, match="retries automatically"):
-        parser.step()
+        parser.commit_next()
     claim.rmdir()
     hidden.rename(claim)
-    assert parser.step() == 1
+    assert parser.commit_next() == 1
     assert world.sequences("events") == [1]
 
 
@@ -257,7 +257,7 @@ def test_a_record_that_fits_no_row_is_rejected_alone(tmp_path: Path) -> None:
     world.append(event(3), event(2))
     world.append(note(1 << 70), kind=RecordKind.REFUSAL)
     world.append(event(4), event(1))
-    assert world.parser().step() == 10
+    assert world.parser().commit_next() == 10
     assert world.placed() == list(range(1, 11))
     assert world.sequences("events") == [1, 3, 6, 9]
     assert world.sequences("duplicates") == [4, 7, 10]
@@ -267,9 +267,9 @@ def test_a_record_that_fits_no_row_is_rejected_alone(tmp_path: Path) -> None:
 def test_a_repeat_is_recognised_by_a_parser_that_began_later(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event(1), event(2))
-    world.parser().step()
+    world.parser().commit_next()
     world.append(event(2), event(3))
-    world.parser().step()
+    world.parser().commit_next()
     assert world.sequences("duplicates") == [3]
 
 
@@ -277,11 +277,11 @@ def test_a_parser_that_fell_behind_another_learns_what_that_one_stored(tmp_path:
     world = World(tmp_path)
     world.append(event(1))
     behind, ahead = world.parser(), world.parser()
-    behind.step()
+    behind.commit_next()
     world.append(event(2))
-    ahead.step()
+    ahead.commit_next()
     world.append(event(2), event(1))
-    behind.step()
+    behind.commit_next()
     assert world.sequences("duplicates") == [3, 4]
 
 
@@ -291,7 +291,7 @@ def test_a_repeat_beyond_the_window_stays_the_duplicate_that_a_crashed_attempt_m
     world.age(days=3)
     world.append(event(1), event(2))
     crash(world, "parser.after_duplicates", 1)  # this process still remembers what is three days old
-    world.parser().step()  # this one does not
+    world.parser().commit_next()  # this one does not
     assert world.placed() == [1, 2, 3]
     assert world.sequences("duplicates") == [2]
     assert world.audit()["balanced"]
@@ -301,9 +301,9 @@ def test_a_repeat_after_the_window_is_stored_again_by_a_parser_that_began_since(
     world = World(tmp_path)
     world.append(event(1))
     world.age(days=3)
-    world.parser().step()
+    world.parser().commit_next()
     world.append(event(1))
-    world.parser().step()
+    world.parser().commit_next()
     assert world.sequences("events") == [1, 2]
 
 
@@ -311,17 +311,17 @@ def test_a_lake_that_fails_for_a_while_is_tried_again_and_nothing_is_lost(tmp_pa
     world = World(tmp_path)
     world.append(event(1), event(1), b"{}")
     parser = world.parser()
-    parser.step()
+    parser.commit_next()
     world.append(event(2), event(1), b"[]")
     lake = tmp_path / "lake" / "bronze" / "events"
     away = lake.rename(tmp_path / "away")
     lake.write_bytes(b"in the way")
     with pytest.raises(LakeUnavailable, match="retries automatically"):
-        parser.step()
+        parser.commit_next()
     lake.unlink()
     away.rename(lake)
     world.append(event(3))
-    assert parser.step() == 4
+    assert parser.commit_next() == 4
     assert world.placed() == list(range(1, 8))
     assert world.sequences("events") == [1, 4, 7]
     assert world.audit()["balanced"]

@@ -23,7 +23,7 @@ from headwater.intake.event_log.folder_claims import ClaimCheck, FolderClaims
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.receiver import Answer, Request
-from headwater.intake.receiver.paths import wrong_path
+from headwater.intake.receiver.paths import wrong_path_refusal
 from headwater.intake.receiver.post_handling import Receiver, RequestLimits
 from headwater.intake.receiver.refusals import WRONG_PATHS, Refusals
 from tests.support.cleanup import until_end
@@ -54,7 +54,7 @@ class Station:
         """Hand one request to the receiver and wait for its answer."""
         sent = ({"authorization": f"Bearer {key}"} if key else {}) | dict(headers or {})
         request = Request(method, sent, query, _chunks(data, chunk))
-        return asyncio.run(_answer(self.receiver.batch if batch else self.receiver.one, request))
+        return asyncio.run(_answer(self.receiver.receive_batch if batch else self.receiver.receive_event, request))
 
     def logged(self) -> list[LoggedRecord]:
         """Return what is on the log."""
@@ -275,13 +275,15 @@ def test_notes_of_refusals_wait_for_a_slow_log_and_are_written_once(station: Sta
 
     async def post_while_the_log_is_held_up() -> None:
         for _ in range(3):
-            assert (await _answer(station.receiver.one, Request("POST", {}, "", _chunks(b"", 1)))).status == 401
+            assert (
+                await _answer(station.receiver.receive_event, Request("POST", {}, "", _chunks(b"", 1)))
+            ).status == 401
         with closing(sqlite3.connect(segment, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             flush = asyncio.create_task(station.receiver.flush_refusals())
             await asyncio.sleep(0)  # it is on its way
             event = Request("POST", {"authorization": "Bearer writer-key"}, "", _chunks(body(run_event()), 4096))
-            assert (await station.receiver.one(event)).status == 503, "a caller does not wait as long"
+            assert (await station.receiver.receive_event(event)).status == 503, "a caller does not wait as long"
             other.execute("ROLLBACK")
         await flush
         await station.receiver.flush_refusals()
@@ -516,14 +518,14 @@ def test_wrong_paths_are_noted_at_most_once_an_interval_and_few_of_them_by_name(
     refusals = Refusals()
     for _ in range(3):
         for number in range(1_000):
-            refusals.add_wrong_path(wrong_path(), f"/p{number}", None)
-    first = [json.loads(record.body) for record in refusals.take()]
+            refusals.add_wrong_path(wrong_path_refusal(), f"/p{number}", None)
+    first = [json.loads(record.body) for record in refusals.take_notes()]
     assert len(first) == WRONG_PATHS + 1
     assert sum(note["count"] for note in first) == 3_000
     for number in range(1_000):
-        refusals.add_wrong_path(wrong_path(), f"/q{number}", None)
-        refusals.add_wrong_path(wrong_path(), f"/p{number}", None)
-    assert refusals.take() == []
-    last = [json.loads(record.body) for record in refusals.take(is_last=True)]
+        refusals.add_wrong_path(wrong_path_refusal(), f"/q{number}", None)
+        refusals.add_wrong_path(wrong_path_refusal(), f"/p{number}", None)
+    assert refusals.take_notes() == []
+    last = [json.loads(record.body) for record in refusals.take_notes(is_last=True)]
     assert len(last) == WRONG_PATHS + 1
     assert sum(note["count"] for note in last) == 2_000

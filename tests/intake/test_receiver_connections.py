@@ -311,7 +311,7 @@ def test_requests_cut_off_at_every_place_leave_no_trace(gateway: Gateway) -> Non
             wire.send(whole[:place])
             _reset(wire)
     gateway.settled()
-    found = bronze_of(gateway.folder).events.query("SELECT count(*) AS n FROM t WHERE job_namespace = 'cut'")
+    found = bronze_of(gateway.folder).events.run_query("SELECT count(*) AS n FROM t WHERE job_namespace = 'cut'")
     assert found.to_pylist() == [{"n": 0}]
 
 

@@ -157,12 +157,12 @@ def test_five_thousand_columns_of_twenty_inputs_land_as_a_hundred_thousand_edges
     assert send(gateway, post(body(event))) == 200
     gateway.settled()
     bronze = bronze_of(gateway.folder)
-    stored = bronze.events.query(
+    stored = bronze.events.run_query(
         f"SELECT outputs[1]['lineage_hash'] AS hash, body FROM t WHERE run_id = '{event['run']['runId']}'"
     ).to_pylist()
     assert len(stored) == 1
     assert stored[0]["body"].encode() == body(event)
-    edges = bronze.tables["column_lineage"].query(
+    edges = bronze.tables["column_lineage"].run_query(
         "SELECT count(*) AS n, count(DISTINCT output_field) AS columns, count(DISTINCT input_name) AS inputs "
         f"FROM t WHERE lineage_hash = '{stored[0]['hash']}'"
     )
@@ -173,7 +173,7 @@ def test_ten_thousand_inputs_are_taken_and_all_are_there(gateway: Gateway) -> No
     event = run_event(inputs=[{"namespace": "n", "name": f"input-{number}"} for number in range(10_000)])
     assert send(gateway, post(body(event))) == 200
     gateway.settled()
-    found = bronze_of(gateway.folder).events.query(
+    found = bronze_of(gateway.folder).events.run_query(
         f"SELECT array_length(inputs) AS n FROM t WHERE run_id = '{event['run']['runId']}'"
     )
     assert found.to_pylist() == [{"n": 10_000}]
@@ -190,7 +190,7 @@ def test_a_body_of_31_mib_lands_whole_and_one_of_33_mib_is_413(gateway: Gateway)
     too_large = post(chunked(*spread, b" " * (2 * MIB)), "Transfer-Encoding: chunked", length=-1)
     assert send(gateway, too_large) == 413
     gateway.settled()
-    found = bronze_of(gateway.folder).events.query(
+    found = bronze_of(gateway.folder).events.run_query(
         f"SELECT octet_length(body) AS n FROM t WHERE run_id = '{event['run']['runId']}'"
     )
     assert found.to_pylist() == [{"n": len(large)}]

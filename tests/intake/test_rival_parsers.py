@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from headwater.events.position import Source
-from headwater.lake.settling import Attempt, SettledAttempts, attempts_so_far, lowest_unsettled
+from headwater.lake.settling import BatchAttempt, SettledAttempts, count_attempts, lowest_unsettled_sequence
 from headwater.tables import DUPLICATES, REJECTED
 from tests.support.few_of_many import few_of
 
@@ -50,23 +50,23 @@ class Lake:
                 yield
             batch = range(watermark + 1, watermark + 1 + draw.randint(1, 8))
             out = {each for each in batch if each not in decided and draw.random() < 0.3}
-            attempt = Attempt(SOURCE, settled)
+            attempt = BatchAttempt(SOURCE, settled)
             if out:
                 yield
                 self.append(
                     self.rejected,
                     out - self.rejected.rows,
                     batch[-1],
-                    lambda read, of=attempt: of.count(REJECTED.name, read),
+                    lambda read, of=attempt: of.count_attempt(REJECTED.name, read),
                 )
             yield
             passed = self.watermark()
             stored = {each for each in batch if each > passed and each not in out and each not in decided}
-            self.append(self.events, stored, batch[-1], attempt.note)
+            self.append(self.events, stored, batch[-1], attempt.settled_transactions)
             if out and passed >= min(out):
                 yield
                 self.take_back(min(out) - 1, max(out))
-            settled = attempt.done(batch[-1], passed)
+            settled = attempt.settled_after(batch[-1], passed)
             yield
 
     def append(self, table: Table, fresh: set[int], last: int, beside) -> None:  # type: ignore[no-untyped-def]
@@ -77,9 +77,9 @@ class Lake:
             table.marks |= {SOURCE.app_id: max(last, done), **dict(moved)}
 
     def settle(self, watermark: int) -> Generator[None, None, SettledAttempts]:
-        attempts = attempts_so_far(self.tables, SOURCE)  # type: ignore[arg-type]
+        attempts = count_attempts(self.tables, SOURCE)  # type: ignore[arg-type]
         yield
-        lowest = lowest_unsettled(self.tables, self.events, SOURCE, attempts)  # type: ignore[arg-type]
+        lowest = lowest_unsettled_sequence(self.tables, self.events, SOURCE, attempts)  # type: ignore[arg-type]
         yield
         if lowest is not None:
             self.take_back(lowest - 1, watermark)
@@ -103,7 +103,9 @@ def test_no_record_stays_in_two_tables_or_in_none(seed: int) -> None:
             if draw.random() < 0.04:
                 parsers.remove(one)
         last = lake.settle(lake.watermark())
-        looks += lowest_unsettled(lake.tables, lake.events, SOURCE, attempts_so_far(lake.tables, SOURCE)) is not None  # type: ignore[arg-type]
+        attempts = count_attempts(lake.tables, SOURCE)  # type: ignore[arg-type]
+        lowest = lowest_unsettled_sequence(lake.tables, lake.events, SOURCE, attempts)  # type: ignore[arg-type]
+        looks += lowest is not None
         for _ in last:
             pass
         placed = [*lake.events.rows, *(each for each in lake.rejected.rows if each <= lake.watermark())]
@@ -119,6 +121,6 @@ def test_a_parser_alone_leaves_nothing_to_look_for_also_where_it_is_killed() -> 
             one = lake.parser(draw)
             for _ in range(draw.randint(1, 40)):
                 next(one)
-        attempts = attempts_so_far(lake.tables, SOURCE)  # type: ignore[arg-type]
-        lowest = lowest_unsettled(lake.tables, lake.events, SOURCE, attempts)  # type: ignore[arg-type]
+        attempts = count_attempts(lake.tables, SOURCE)  # type: ignore[arg-type]
+        lowest = lowest_unsettled_sequence(lake.tables, lake.events, SOURCE, attempts)  # type: ignore[arg-type]
         assert lowest is None or lowest > lake.watermark() or not lake.events.marks

@@ -12,9 +12,9 @@ import pytest
 
 from headwater.common.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.intake.event_log import Record, RecordKind
-from headwater.intake.event_log.acknowledged import count_path
+from headwater.intake.event_log.acknowledged import count_file_path
 from headwater.intake.event_log.folder_claims import ClaimCheck, FolderClaims, OrphanedClaims
-from headwater.intake.event_log.segments import Header, create_segment, open_writable
+from headwater.intake.event_log.segments import SegmentHeader, create_segment, open_writable
 from headwater.intake.event_log.sqlite_kind import SqliteKind
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import KEPT_OPEN, SqliteLogReader
@@ -140,7 +140,7 @@ def test_a_nearly_full_disk_refuses_before_anything_is_written(tmp_path: Path) -
     with opened(tmp_path, LogLimits(min_free_bytes=1 << 60)) as log:
         with pytest.raises(LogUnavailable, match="MiB are free"):
             append(log, b"one")
-        assert "Free some space" in (log.trouble() or "")
+        assert "Free some space" in (log.unavailability_reason() or "")
         assert until_end(SqliteLogReader(tmp_path)).tail() == 0
 
 
@@ -171,7 +171,7 @@ def test_a_log_that_stands_still_answers_within_the_timeout_and_takes_the_rest_l
 
 
 def test_a_log_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:
-    create_segment(tmp_path, Header("life", 1)).close()
+    create_segment(tmp_path, SegmentHeader("life", 1)).close()
     connection = open_writable(min(tmp_path.glob("*.sqlite")))
     connection.execute("UPDATE header SET format = 99")
     connection.close()
@@ -186,7 +186,7 @@ def test_received_times_never_go_back(tmp_path: Path) -> None:
     connection = open_writable(min(tmp_path.glob("*.sqlite")))
     connection.execute("UPDATE records SET received_us = ?", (ahead,))
     connection.close()
-    count_path(tmp_path).unlink()
+    count_file_path(tmp_path).unlink()
     with opened(tmp_path) as log:
         append(log, b"two")
         times = [record.received_us for record in until_end(SqliteLogReader(tmp_path)).read(0, limit=9, max_bytes=99)]
@@ -215,7 +215,7 @@ def test_a_large_body_waits_beside_the_log_until_retention_takes_its_record(tmp_
 def test_bodies_that_no_record_names_are_swept_away(tmp_path: Path) -> None:
     claims = FolderClaims(tmp_path)
     kept, lost = claims.put(b"kept"), claims.put(b"lost")
-    OrphanedClaims(claims, lambda: [kept]).sweep()
+    OrphanedClaims(claims, lambda: [kept]).delete_unreferenced()
     assert claims.get(kept) == b"kept"
     with pytest.raises(GiveUp):
         claims.get(lost)
@@ -228,7 +228,7 @@ def test_a_reader_keeps_few_of_many_segments_open(tmp_path: Path) -> None:
     reader = until_end(SqliteLogReader(tmp_path))
     assert len(bodies(reader)) == reader.pending(0) == 6
     assert reader.received_us(3)
-    assert reader.claims() == []
+    assert reader.referenced_claim_keys() == []
     segments = [each.path for each in psutil.Process().open_files() if each.path.startswith(f"{tmp_path}/")]
     assert len({path for path in segments if path.endswith(".sqlite")}) == KEPT_OPEN
 
@@ -239,7 +239,7 @@ def test_a_segment_without_a_record_is_not_followed_by_another(tmp_path: Path) -
             append(log, b"%d" % number)
             log.request_retention(passed=0, older_than_us=0, keep_bytes=1 << 30)  # tidies, with nothing to write
         append(log, b"3")
-        assert log.trouble() is None
+        assert log.unavailability_reason() is None
         assert len(bodies(until_end(SqliteLogReader(tmp_path)))) == 4
 
 

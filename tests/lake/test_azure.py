@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.lake.maintenance import compact, vacuum
+from headwater.lake.maintenance import compact_tables, vacuum_tables
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import load_settings
 from tests.support.commands import commanded
@@ -32,14 +32,14 @@ def test_the_parser_fills_a_lake_on_azure_storage_and_maintenance_keeps_it(stora
     world = World(tmp_path, **storage.lake(account_key=KEY))
     world.append(event(1), event(2, ("x",)), event(1), b"{}")
     parser = world.parser()
-    parser.step()
+    parser.commit_next()
     world.append(event(3), event(2, ("x",)))
-    parser.step()
-    compact(world.bronze)
-    vacuum(world.bronze, hours=24)
+    parser.commit_next()
+    compact_tables(world.bronze)
+    vacuum_tables(world.bronze, hours=24)
     again = World(tmp_path, **{name: getattr(world.settings, name) for name in ("lake", "lake_options")})
     again.append(event(4), event(3))
-    again.parser().step()
+    again.parser().commit_next()
     assert world.sequences("events") == [1, 2, 5, 7]
     assert world.sequences("duplicates") == [3, 6, 8]
     assert world.placed() == list(range(1, 9))
@@ -52,15 +52,15 @@ def test_no_fault_of_the_storage_loses_or_doubles_anything(storage: Storage, tmp
     world = World(tmp_path, **storage.lake(account_key=KEY))
     world.append(event("first"))
     parser = world.parser()
-    parser.step()
+    parser.commit_next()
     for done, (kind, words) in enumerate(FAULTS.items()):
         world.append(event(kind, (kind,)), event("first"), b"[]")
         with storage.failing(kind, where) as fault:
             with pytest.raises(LakeUnavailable) as caught:
-                parser.step()
+                parser.commit_next()
             fault.wait_met()
         one_line(caught.value, words)
-        assert parser.step() == 3, kind
+        assert parser.commit_next() == 3, kind
         assert world.placed() == list(range(1, 3 * done + 5)), kind
     assert world.sequences("events") == [1, *range(2, 3 * len(FAULTS) + 2, 3)]
     assert world.sequences("duplicates") == list(range(3, 3 * len(FAULTS) + 2, 3))
@@ -94,16 +94,16 @@ def test_a_managed_identity_of_azure_functions_opens_the_lake(
     world = World(tmp_path, **storage.lake(), identity_client_id="the-client")
     world.append(event(1))
     parser = world.parser()
-    parser.step()
+    parser.commit_next()
     asked = storage.identity_requests[-1]
     assert (asked["client_id"], asked["resource"]) == ("the-client", "https://storage.azure.com")
     storage.revoke_tokens()
     world.append(event(2))
     with pytest.raises(LakeUnavailable) as caught:
-        parser.step()
+        parser.commit_next()
     one_line(caught.value, "the token has expired", "identity_client_id")
-    parser.step()
-    assert world.bronze.events.query("SELECT sequence FROM t ORDER BY sequence").column("sequence").to_pylist() == [
+    parser.commit_next()
+    assert world.bronze.events.run_query("SELECT sequence FROM t ORDER BY sequence").column("sequence").to_pylist() == [
         1,
         2,
     ]

@@ -30,7 +30,7 @@ def aged(world: World) -> World:
 
 def parse(world: World) -> None:
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
 
 
@@ -39,7 +39,7 @@ def sources(world: World) -> list[Source]:
 
 
 def fields(world: World) -> set[str]:
-    found = world.bronze.tables["schemas"].query("SELECT DISTINCT field_path[1] AS field FROM t")
+    found = world.bronze.tables["schemas"].run_query("SELECT DISTINCT field_path[1] AS field FROM t")
     return set(found.column("field").to_pylist())
 
 
@@ -50,7 +50,7 @@ def test_old_events_go_the_books_balance_and_a_second_time_finds_nothing(tmp_pat
         assert world.sequences("events") == [4]
         expected = {"received": 5, "stored": 1, "removed": 2, "duplicates": 1, "rejected": 1, "balanced": True}
         assert world.audit() | expected == world.audit()
-    rejected = world.bronze.tables["rejected"].query("SELECT body, http, reason FROM t").to_pylist()
+    rejected = world.bronze.tables["rejected"].run_query("SELECT body, http, reason FROM t").to_pylist()
     assert [(row["body"], row["http"], bool(row["reason"])) for row in rejected] == [(None, None, True)]
 
 
@@ -95,11 +95,11 @@ def test_an_index_that_was_stopped_until_events_were_removed_notes_that(
 def noted(world: World) -> int | None:
     """Bring the index up to date; return before when it lacks events that were removed (us)."""
     follower = IndexFollower(IndexHome(world.folder / "index"), world.bronze)
-    while follower.step(default_rules()):
+    while follower.process_batches(default_rules()):
         pass
     follower.close()
     views = ViewOpener(IndexHome(world.folder / "index"), RulesFiles(world.folder / "rules"))
-    found = views.now(lambda live, _: live.removed_before_us)
+    found = views.query_current_index(lambda live, _: live.removed_before_us)
     views.close()
     return found
 

@@ -13,7 +13,7 @@ import pytest
 from headwater.common.errors import InvalidEvent
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import EventShape
-from headwater.events.stored_cells import SENT, sent_of, shape_of
+from headwater.events.stored_cells import SENT, sent_from_cells, shape_from_cells
 from headwater.index.api_changes import dataset_tag_event, job_tag_event
 from headwater.index.stored.database import open_for_reading
 from headwater.index.writing.indexer import Indexer
@@ -157,8 +157,8 @@ def test_events_of_one_shape_say_the_same_but_who_and_when() -> None:
     reader = BodyReader()
     for body in (*samples(), *worlds(), *spoiled(), *made()):
         with suppress(InvalidEvent):
-            event = reader.read(body)
-            assert said.setdefault(event.shape, event.said) == BodyReader().read(body).said
+            event = reader.read_event(body)
+            assert said.setdefault(event.shape, event.said) == BodyReader().read_event(body).said
     assert len(said) > 500
 
 
@@ -167,14 +167,14 @@ def parsed(folder: Path, bodies: list[bytes]) -> World:
     world = World(folder)
     world.append(*bodies)
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
     return world
 
 
 def changes() -> Iterator[bytes]:
-    yield json.dumps(job_tag_event(Name("n", "j"), "gold", holds=True)).encode()
-    yield json.dumps(dataset_tag_event(Name("n", "in"), "a", "pii", holds=True)).encode()
+    yield json.dumps(job_tag_event(Name("n", "j"), "gold", is_set=True)).encode()
+    yield json.dumps(dataset_tag_event(Name("n", "in"), "a", "pii", is_set=True)).encode()
 
 
 def indexed(
@@ -192,7 +192,7 @@ def indexed(
     for after in range(0, world.reader().tail(), at_once):
         events = stored_events(world.bronze, source, after, after + at_once)
         known = [event if keep else event._replace(sent=None) for event in events]
-        indexer.add(source, after + at_once, known, bodies)
+        indexer.process_events(source, after + at_once, known, bodies)
     indexer.close()
     return until_end(open_for_reading(path / "index.sqlite"))
 
@@ -201,12 +201,12 @@ def from_columns(bronze: Bronze) -> tuple[dict[str, RunFacts], FacetContents]:
     """Read the parts of all events, and what they refer to, without a look at a body."""
     contents = contents_of(bronze)
     reader = FactsReader(CANONICAL, contents)
-    said = {cells[0]: reader.add_shape(shape_of(cells)) for cells in rows(SHAPES, bronze, list(SHAPES.columns))}
+    said = {cells[0]: reader.add_shape(shape_from_cells(cells)) for cells in rows(SHAPES, bronze, list(SHAPES.columns))}
     columns = {**SENT, "event_time_us": "cast(event_time AS bigint)"}.values()
     found = rows(bronze.events.table, bronze, ["event_id", "cast(received_at AS bigint)", *columns])
     facts = {}
     for event_id, received_us, *cells in found:
-        sent = sent_of(cells)
+        sent = sent_from_cells(cells)
         assert sent
         facts[event_id] = reader.facts_of_event(event_id, received_us, sent, said[sent.shape])
     return facts, contents
@@ -244,5 +244,5 @@ def _add_lineage(contents: FacetContents, content_hash: str, found: list[Any]) -
 
 def rows(table: Table, bronze: Bronze, columns: list[str]) -> list[tuple[Any, ...]]:
     names = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
-    found = bronze.tables[table.name].query(f"SELECT {names} FROM t")
+    found = bronze.tables[table.name].run_query(f"SELECT {names} FROM t")
     return list(zip(*(found.column(f"c{number}").to_pylist() for number in range(len(columns))), strict=True))

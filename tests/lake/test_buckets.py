@@ -13,7 +13,7 @@ import pytest
 from headwater.common.errors import GiveUp, LakeUnavailable, LogUnavailable, Retry, WrongSetting
 from headwater.intake.event_log import Claims
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.maintenance import compact, vacuum
+from headwater.lake.maintenance import compact_tables, vacuum_tables
 from headwater.lake.object_store import ObjectStore
 from headwater.operations.runtime.storage import CONDITIONAL_PUT, STORAGE_OPTIONS, check_conditional_writes, open_claims
 from headwater.operations.settings import load_settings
@@ -70,14 +70,14 @@ def test_the_parser_fills_a_lake_in_a_bucket_and_maintenance_keeps_it(gcs: GcsSe
     check_conditional_writes(world.settings)
     world.append(event(1), event(2, ("x",)), event(1), b"{}")
     parser = world.parser()
-    parser.step()
+    parser.commit_next()
     world.append(event(3), event(2, ("x",)))
-    parser.step()
-    compact(world.bronze)
-    vacuum(world.bronze, hours=24)
+    parser.commit_next()
+    compact_tables(world.bronze)
+    vacuum_tables(world.bronze, hours=24)
     again = World(tmp_path, **lake)
     again.append(event(4), event(3))
-    again.parser().step()
+    again.parser().commit_next()
     assert (world.sequences("events"), world.sequences("duplicates")) == ([1, 2, 5, 7], [3, 6, 8])
     assert world.placed() == list(range(1, 9))
     assert world.audit()["balanced"]
@@ -99,11 +99,11 @@ def test_maintenance_joins_small_files_of_a_bucket_and_deletes_what_was_replaced
     kept, files = _Kept({DUPLICATES.name: table}), ObjectStore(table.uri, {**STORAGE_OPTIONS, **bucket.options})
     for sequence in range(1, 4):
         append(table, sequence)
-    compact(kept)
-    vacuum(kept, hours=0)
+    compact_tables(kept)
+    vacuum_tables(kept, hours=0)
     assert len(data_files(files)) == 4, "a reader of today still needs those that were replaced"
     age_removals(files, hours=25)
-    vacuum(kept, hours=24)
+    vacuum_tables(kept, hours=24)
     assert len(data_files(files)) == 1
     assert sorted(table.reopen().to_pyarrow_table()["sequence"].to_pylist()) == [1, 2, 3]
     assert append(table, 3, 4) == 1, "what a compaction keeps of watermarks is in it, too"

@@ -101,7 +101,7 @@ def test_a_delta_log_that_lost_what_every_writer_notes_is_refused(
 ) -> None:
     world = World(tmp_path / "data")
     world.append(event(1), event(2))
-    world.parser().step()
+    world.parser().commit_next()
     events = tmp_path / "data" / "lake" / "bronze" / "events"
     (events / "_headwater" / "checksums").unlink()  # as in a lake of an older version
     for entry in (events / "_delta_log").glob("*.json"):
@@ -112,5 +112,5 @@ def test_a_delta_log_that_lost_what_every_writer_notes_is_refused(
 
 
 def _rows_and_audit(world: World) -> None:
-    world.bronze.events.query("SELECT partition FROM t")
+    world.bronze.events.run_query("SELECT partition FROM t")
     world.audit()

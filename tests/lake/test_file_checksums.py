@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_retention import delete_old_events
-from headwater.lake.maintenance import check_files, check_reported, compact, vacuum
+from headwater.lake.maintenance import check_files, check_reported_damage, compact_tables, vacuum_tables
 from tests.support.data.parsing import World, event
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ def _lake(folder: Path, batches: int = 2) -> World:
     world = World(folder)
     for number in range(batches):
         world.append(event(number))
-        world.parser().step()
+        world.parser().commit_next()
     return world
 
 
@@ -47,22 +47,22 @@ def _damaged(file: Path) -> str:
 
 
 def _ask(world: World) -> list[str]:
-    return [str(row["body"]) for row in world.bronze.events.query("SELECT body FROM t").to_pylist()]
+    return [str(row["body"]) for row in world.bronze.events.run_query("SELECT body FROM t").to_pylist()]
 
 
 @pytest.mark.parametrize("pattern", ["part-*.parquet", "*.json", "*.checkpoint.parquet"])
 def test_a_flipped_byte_of_each_kind_of_file_is_named_until_the_file_is_whole(tmp_path: Path, pattern: str) -> None:
     world = _lake(tmp_path)
-    compact(world.bronze)
+    compact_tables(world.bronze)
     bodies = sorted(_ask(world))
     file = _newest(world, pattern)
     whole = _flip(file, 60)
     with pytest.raises(LakeUnavailable, match=_damaged(file)):
         _ask(World(tmp_path))
     with pytest.raises(LakeUnavailable, match=_damaged(file)):
-        check_reported(world.bronze)  # a process that read the file before learns of it
+        check_reported_damage(world.bronze)  # a process that read the file before learns of it
     file.write_bytes(whole)
-    check_reported(world.bronze)
+    check_reported_damage(world.bronze)
     assert sorted(_ask(world)) == sorted(_ask(World(tmp_path))) == bodies
 
 
@@ -89,7 +89,7 @@ def test_a_look_that_is_bounded_comes_to_every_file_in_turn(tmp_path: Path) -> N
 
     def look_one_by_one() -> None:
         for _ in range(len([*_events(world).rglob("*.*")])):
-            checksums.look(names, 1)
+            checksums.check_in_turn(names, 1)
 
     with pytest.raises(LakeUnavailable, match="is damaged"):
         look_one_by_one()
@@ -99,10 +99,10 @@ def test_damaged_files_are_not_compacted_into_whole_ones(tmp_path: Path) -> None
     world = _lake(tmp_path)
     file = _newest(world, "part-*.parquet")
     _flip(file, 60)
-    compact(world.bronze)
+    compact_tables(world.bronze)
     assert file.as_posix() in {each.removeprefix("file://") for each in DeltaTable(world.bronze.events.uri).file_uris()}
     with pytest.raises(LakeUnavailable, match=_damaged(file)):
-        check_reported(world.bronze)
+        check_reported_damage(world.bronze)
 
 
 def test_a_lake_without_notes_is_taken_as_it_is_and_watched_from_then_on(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_change_on_purpose_is_accepted_once_the_notes_are_deleted(tmp_path: Pa
 
 def test_maintenance_forgetting_and_other_writers_are_no_damage(tmp_path: Path) -> None:
     world = _lake(tmp_path, 3)
-    compact(world.bronze)
+    compact_tables(world.bronze)
     elsewhere = DeltaTable(world.bronze.events.uri)  # a writer that keeps no notes
     elsewhere.optimize.z_order(["sequence"])
     checkpoint = _newest(world, "*.checkpoint.parquet")
@@ -149,12 +149,12 @@ def test_maintenance_forgetting_and_other_writers_are_no_damage(tmp_path: Path) 
     world.bronze.events.blank(["body"], f"sequence = {world.sequences('events')[0]}")
     delete_old_events(world.bronze, 1)
     world.append(event(9))
-    world.parser().step()
+    world.parser().commit_next()
     for file in _events(world).rglob("*.*"):
         os.utime(file, (0, 0))
     handle = world.bronze.events.reopen()
     handle.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
-    vacuum(world.bronze, 24)
+    vacuum_tables(world.bronze, 24)
     check_files(world.bronze, MOST)
     again = World(tmp_path)
     check_files(again.bronze, MOST)

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import ROW_GROUP, LakeTable
-from headwater.lake.maintenance import compact, small_files, vacuum
+from headwater.lake.maintenance import compact_tables, count_small_files, vacuum_tables
 from headwater.lake.object_store import ObjectStore
 from headwater.operations.runtime.storage import open_bronze
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
@@ -40,9 +40,9 @@ def test_compaction_joins_files_and_changes_no_row_and_no_watermark(tmp_path: Pa
     lake = World(tmp_path).bronze
     table = small_commits(lake, 30)
     before = by_sequence(tmp_path)
-    assert small_files(lake) == 30
-    compact(lake)
-    assert small_files(lake) == 1
+    assert count_small_files(lake) == 30
+    compact_tables(lake)
+    assert count_small_files(lake) == 1
     assert len(DeltaTable(table.uri).file_uris()) == 1
     assert by_sequence(tmp_path) == before
     assert table.watermark(SOURCE.app_id) == 30
@@ -53,7 +53,7 @@ def test_a_compacted_file_has_row_groups_of_bounded_memory(tmp_path: Path) -> No
     lake = World(tmp_path).bronze
     table = small_commits(lake, 1)
     append(table, *range(2, 6000))
-    compact(lake)
+    compact_tables(lake)
     (file,) = DeltaTable(table.uri).file_uris()
     written = pq.read_metadata(file)
     groups = [written.row_group(number) for number in range(written.num_row_groups)]
@@ -64,7 +64,7 @@ def test_a_compacted_file_has_row_groups_of_bounded_memory(tmp_path: Path) -> No
 def test_an_append_after_compaction_by_another_process_still_counts_once(tmp_path: Path) -> None:
     lake = World(tmp_path).bronze
     table = small_commits(lake, 10)
-    compact(World(tmp_path).bronze)
+    compact_tables(World(tmp_path).bronze)
     assert append(table, 10, 11) == 1
     assert [found["sequence"] for found in by_sequence(tmp_path)] == list(range(1, 12))
 
@@ -73,7 +73,7 @@ def test_a_file_of_the_lake_that_cannot_be_read_makes_the_lake_unavailable(tmp_p
     table = small_commits(World(tmp_path).bronze, 2)
     Path(DeltaTable(table.uri).file_uris()[0].removeprefix("file://")).unlink()
     with pytest.raises(LakeUnavailable, match="retries automatically"):
-        table.query("SELECT event_id FROM t ORDER BY event_id")
+        table.run_query("SELECT event_id FROM t ORDER BY event_id")
 
 
 @pytest.mark.slow
@@ -86,20 +86,20 @@ def test_the_serving_process_loads_no_pyarrow_and_no_client_of_an_oidc_issuer_by
 def test_vacuum_leaves_the_files_that_a_reader_of_yesterday_still_needs(tmp_path: Path) -> None:
     lake = World(tmp_path).bronze
     table = small_commits(lake, 5)
-    compact(lake)
-    vacuum(lake, hours=0)
+    compact_tables(lake)
+    vacuum_tables(lake, hours=0)
     assert DeltaTable(table.uri, version=5).to_pyarrow_table().num_rows == 5
 
 
 def test_vacuum_deletes_the_files_that_were_replaced_before_that(tmp_path: Path) -> None:
     lake = World(tmp_path).bronze
     table = small_commits(lake, 5)
-    compact(lake)
+    compact_tables(lake)
     files = ObjectStore(table.uri, {})
     age_removals(files, hours=25)
-    vacuum(lake, hours=26)
+    vacuum_tables(lake, hours=26)
     assert len(data_files(files)) == 6
-    vacuum(lake, hours=24)
+    vacuum_tables(lake, hours=24)
     assert len(data_files(files)) == 1
     assert len(by_sequence(tmp_path)) == 5
 
@@ -109,21 +109,21 @@ def test_vacuum_deletes_what_killed_writers_left_a_day_ago_and_nothing_younger(t
     table = small_commits(lake, 2)
     for path in Path(table.uri).glob("*.parquet"):
         os.utime(path, (1, 1))
-    compact(lake)  # they are old, and went out of use this minute
+    compact_tables(lake)  # they are old, and went out of use this minute
     kept = data_files(ObjectStore(table.uri, {}))
     for name in ("part-0.parquet", "part-1.parquet#1", "_delta_log/part.json#3"):
         for age_s in (0, 90_000):
             left = Path(table.uri, name.replace("part", f"part-{age_s}"))
             left.write_bytes(b"PAR1")
             os.utime(left, (time.time() - age_s,) * 2)
-    vacuum(lake, hours=24)
+    vacuum_tables(lake, hours=24)
     found = {path.name for path in Path(table.uri).rglob("*") if path.name.startswith("part") or "#" in path.name}
     assert found == {*kept, "part-0-0.parquet", "part-0-1.parquet#1", "part-0.json#3"}
 
 
 def test_both_delta_writers_can_use_every_table(tmp_path: Path) -> None:
     World(tmp_path).append(body(run_event()))
-    World(tmp_path).parser().step()
+    World(tmp_path).parser().commit_next()
     for table in BRONZE:
         protocol = DeltaTable(str(tmp_path / "lake" / "bronze" / table.name)).protocol()
         assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
@@ -131,7 +131,7 @@ def test_both_delta_writers_can_use_every_table(tmp_path: Path) -> None:
 
 def test_the_log_of_a_table_holds_no_statistics_of_bodies(tmp_path: Path) -> None:
     World(tmp_path).append(body(run_event(job={"namespace": "n", "name": "j" * 5000})))
-    World(tmp_path).parser().step()
+    World(tmp_path).parser().commit_next()
     assert all(len(path.read_text()) < 20_000 for path in (tmp_path / "lake/bronze/events/_delta_log").glob("*.json"))
 
 
@@ -159,18 +159,18 @@ def test_names_in_tables_are_plain(table: Table) -> None:
 def test_a_handle_sees_each_commit_of_another_also_where_the_log_between_was_cleaned_away(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(event(0))
-    world.parser().step()
+    world.parser().commit_next()
     reader = open_bronze(world.settings).events
     seen = [reader.handle().version()]
     for number in range(1, 4):
         world.append(event(number))
-        world.parser().step()
+        world.parser().commit_next()
         seen.append(reader.handle().version())
     assert seen == list(range(seen[0], seen[0] + 4))
     before = reader.handle().version()
     for number in range(4, 8):
         world.append(event(number))
-        world.parser().step()
+        world.parser().commit_next()
     newest = world.bronze.events.reopen()
     newest.create_checkpoint()
     for version in range(newest.version()):

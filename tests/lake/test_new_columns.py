@@ -10,7 +10,7 @@ from threading import Barrier
 import pytest
 
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.maintenance import compact
+from headwater.lake.maintenance import compact_tables
 from headwater.tables import BRONZE, ListOf, Table
 from tests.fixtures import unpack_before_verdicts
 from tests.support.data.parsing import World, event
@@ -49,7 +49,7 @@ def append(table: LakeTable, sequence: int, *, app_id: str = "app") -> int:
 
 
 def stored(uri: str) -> dict[int, tuple[object, ...]]:
-    rows = LakeTable(uri, NEW).query(f"SELECT {_ALL} FROM t WHERE sequence > 0 ORDER BY sequence").to_pylist()
+    rows = LakeTable(uri, NEW).run_query(f"SELECT {_ALL} FROM t WHERE sequence > 0 ORDER BY sequence").to_pylist()
     return {row["sequence"]: (row["text"], row["added"], row["all"]) for row in rows}
 
 
@@ -73,18 +73,18 @@ def test_a_writer_adds_the_columns_that_are_missing_once_and_keeps_the_rest(uri:
 
 def test_a_reader_finds_nothing_in_columns_that_no_writer_has_added_yet(uri: str) -> None:
     assert stored(uri) == {1: ("x", None, None)}
-    found = LakeTable(uri, NEW).query("SELECT max(late) AS late, sum(count) AS n FROM t WHERE added IS NULL")
+    found = LakeTable(uri, NEW).run_query("SELECT max(late) AS late, sum(count) AS n FROM t WHERE added IS NULL")
     assert found.to_pylist() == [{"late": None, "n": None}]
 
 
 def test_readers_and_writers_that_do_not_know_the_new_columns_go_on(uri: str) -> None:
     reader, writer = LakeTable(uri, OLD), LakeTable(uri, OLD)
-    assert reader.query("SELECT text FROM t").to_pylist() == [{"text": "x"}]
+    assert reader.run_query("SELECT text FROM t").to_pylist() == [{"text": "x"}]
     assert append(writer, 2) == 1
     LakeTable(uri, NEW).create({})
     assert append(writer, 3) == 1
     assert append(LakeTable(uri, OLD), 4) == 1
-    assert len(reader.query("SELECT text FROM t").to_pylist()) == 4
+    assert len(reader.run_query("SELECT text FROM t").to_pylist()) == 4
     assert stored(uri) == dict.fromkeys(range(1, 5), ("x", None, None))
 
 
@@ -107,8 +107,8 @@ def test_bronze_of_the_version_before_takes_todays_columns_and_keeps_its_rows(tm
     before = {table.name: rows(world, table) if world.bronze.tables[table.name].exists() else [] for table in BRONZE}
     assert all(row["shape"] is None for row in before["events"])
     world.append(event("7" * 32))
-    assert world.parser().step() == 2
-    compact(world.bronze)
+    assert world.parser().commit_next() == 2
+    compact_tables(world.bronze)
     for table in BRONZE:
         after = rows(world, table)
         assert [row for row in before[table.name] if row not in after] == [], table.name
@@ -119,7 +119,7 @@ def test_bronze_of_the_version_before_takes_todays_columns_and_keeps_its_rows(tm
 
 def rows(world: World, table: Table) -> list[dict[str, object]]:
     names = ", ".join(f'"{name}"' for name in table.columns)
-    return world.bronze.tables[table.name].query(f"SELECT {names} FROM t").to_pylist()
+    return world.bronze.tables[table.name].run_query(f"SELECT {names} FROM t").to_pylist()
 
 
 def test_who_makes_a_table_at_one_moment_with_others_has_it(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.segments import PARTITION
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.snapshots.snapshot import without_masking_file
 from headwater.operations.local.log_epochs import begin_epoch
@@ -48,11 +48,11 @@ def test_a_parser_waits_for_a_segment_that_it_cannot_read_and_notes_no_gap(tmp_p
     with spoil(first):
         parser = world.parser()
         with pytest.raises(LogUnavailable, match=first.name):
-            parser.step()
+            parser.commit_next()
         assert world.placed() == []
         with pytest.raises(LogUnavailable, match=first.name):
             world.audit()
-    parser.step()
+    parser.commit_next()
     assert world.sequences("events") == [1, 2, 3]
     assert world.reasons() == {}
 
@@ -79,7 +79,7 @@ def test_a_newest_segment_that_cannot_be_read_does_not_make_the_log_a_shorter_on
     newest = max(world.log.glob("*.sqlite"))
     with spoil(newest), pytest.raises(LogUnavailable, match=newest.name):
         world.parser()
-    assert world.parser().step() == 0
+    assert world.parser().commit_next() == 0
 
 
 @WAYS
@@ -131,7 +131,7 @@ def test_retention_leaves_a_segment_that_it_cannot_read_and_holds_up_no_append(t
         log.request_retention(passed=2, older_than_us=4e15, keep_bytes=0)
         asyncio.run(log.append([Record(RecordKind.EVENT, event(4))], timeout_s=10))
         asyncio.run(log.append([Record(RecordKind.EVENT, event(5))], timeout_s=10))
-        assert log.trouble() is None
+        assert log.unavailability_reason() is None
         assert body_file.exists()
     assert first.exists()
     log.request_retention(passed=2, older_than_us=4e15, keep_bytes=0)
@@ -151,11 +151,11 @@ def test_a_log_whose_newest_segment_cannot_be_opened_refuses_and_goes_on_by_itse
     newest = max(world.log.glob("*.sqlite"))
     with spoil(newest):
         log = SqliteLog(world.log, LogLimits(min_free_bytes=0))
-        assert newest.name in (log.trouble() or "")
+        assert newest.name in (log.unavailability_reason() or "")
         with pytest.raises(LogUnavailable, match=newest.name):
             asyncio.run(log.append([Record(RecordKind.EVENT, event(2))], timeout_s=10))
     asyncio.run(log.append([Record(RecordKind.EVENT, event(3))], timeout_s=10))
-    assert log.trouble() is None
+    assert log.unavailability_reason() is None
     log.close()
     assert life_of(world) == life
     assert [record.body for record in world.records(1, 9)] == [event(1), event(3)]
@@ -170,7 +170,7 @@ def test_records_in_the_side_file_of_a_segment_that_was_cut_to_nothing_are_not_d
     before = Path(f"{segment}-wal").read_bytes()
     with emptied(segment):
         again = SqliteLog(tmp_path / "copy", LogLimits(min_free_bytes=0))
-        assert "wal` file" in (again.trouble() or "")
+        assert "wal` file" in (again.unavailability_reason() or "")
         again.close()
         with pytest.raises(LogUnavailable, match="wal` file"):
             until_end(SqliteLogReader(tmp_path / "copy")).tail()
@@ -285,7 +285,7 @@ def test_headwater_started_beside_a_locked_newest_segment_answers_503_until_it_i
 def parse(world: World) -> None:
     """Take what is in the log into the lake, and let go of its files."""
     with closing(world.reader()) as reader:
-        Parser(reader, world.bronze, open_claims(world.settings), OWNER).step()
+        PartitionParser(reader, world.bronze, open_claims(world.settings), OWNER).commit_next()
 
 
 def life_of(world: World) -> Source:

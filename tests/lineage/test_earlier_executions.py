@@ -11,7 +11,7 @@ from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.snapshots.snapshot import Window
 from headwater.questions.answer_types.columns import Verdict
 from headwater.questions.subjects import Subject
-from headwater.questions.unused import verdicts
+from headwater.questions.unused import verdicts_answer
 from tests.reference import exposures
 from tests.reference.solver import Reference
 from tests.reference.world_events import START_US, Json, symlinks
@@ -34,7 +34,7 @@ def seen(*events: Json, window_us: int | None = WINDOW_US, rewrites: str = "") -
 
 
 def verdict(world: LineageWorld, name: str, column: str, window_us: int = WINDOW_US) -> Verdict:
-    found = verdicts(
+    found = verdicts_answer(
         world.scene, UserRules(), world.counted, asked=Subject(LAKE, name), page=ListPage(), window=Window(window_us)
     )
     return next(item for item in found.items if item.column == column)

@@ -17,10 +17,10 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import Change, Generations, Span, joined
 from headwater.questions.coverage import coverage
-from headwater.questions.differences import difference
+from headwater.questions.differences import edge_differences
 from headwater.questions.subjects import Subject
 from headwater.questions.table_graph import table_graph
-from headwater.questions.unused import verdicts
+from headwater.questions.unused import verdicts_answer
 from tests.reference.small_events import A, B, C, D, changed, made, renamed, run, x_from
 from tests.reference.world_events import Json, source
 from tests.rule_cases.generations import dance, rebuilt
@@ -94,7 +94,7 @@ def calls_of_nights(path: Path, story: Story, *looked_at: int) -> list[int]:
         if night in looked_at:
             found.append(calls_of(indexer, events, len(told) + 1))
         else:
-            indexer.add(*batch(events, len(told) + 1))
+            indexer.process_events(*batch(events, len(told) + 1))
         told += events
     return found
 
@@ -102,7 +102,7 @@ def calls_of_nights(path: Path, story: Story, *looked_at: int) -> list[int]:
 def calls_of(indexer: Indexer, events: list[Json], first: int) -> int:
     """Return how many functions were called to index a batch of events."""
     profile = cProfile.Profile()
-    profile.runcall(indexer.add, *batch(events, first))
+    profile.runcall(indexer.process_events, *batch(events, first))
     return sum(entry.callcount for entry in profile.getstats())
 
 
@@ -119,9 +119,9 @@ def test_lists_of_all_datasets_leave_out_a_name_from_before_a_rename() -> None:
         run(2, 2, renamed(B, C), job="rename"),
         run(3, 3, x_from(C, D, columns="x"), job="read"),
     )
-    unused = verdicts(seen.scene, RULES, seen.counted, asked=None, page=ListPage()).items
+    unused = verdicts_answer(seen.scene, RULES, seen.counted, asked=None, page=ListPage()).items
     assert [(each.dataset, each.verdict) for each in unused] == [("a", "used"), ("c", "used"), ("d", "unknown")]
-    former = verdicts(seen.scene, RULES, seen.counted, asked=Subject(*B), page=ListPage()).items
+    former = verdicts_answer(seen.scene, RULES, seen.counted, asked=Subject(*B), page=ListPage()).items
     assert [each.verdict for each in former] == ["used"]
     assert sum(coverage(seen.scene, seen.counted, page=ListPage()).datasets.values()) == 3
     drawn = table_graph(seen.scene, seen.counted, level="none", expand=(), limit=10)
@@ -144,5 +144,5 @@ def test_a_column_that_was_not_made_again_is_no_added_edge() -> None:
 def differences(before: LineageWorld, after: LineageWorld) -> list[tuple[str, str, str | None, str]]:
     """Return (change, source, its column, output) of each edge that changed."""
     sides = ((each.scene, each.counted) for each in (before, after))
-    found = difference(*sides, page=ListPage())
+    found = edge_differences(*sides, page=ListPage())
     return [(each.change, each.from_.dataset, each.from_.column, each.to.dataset) for each in found.items]

@@ -159,7 +159,7 @@ def test_a_dataset_of_many_writers_and_readers_is_a_hub_and_the_answer_stays_lin
 
 def marquez(views: ViewOpener, node: str, **asked: str) -> dict[str, Any]:
     """Return the nodes of Marquez's answer, by their ids without namespace."""
-    with views.catalog(AsOf()) as (view, live):
+    with views.open_view_and_index(AsOf()) as (view, live):
         answer = get_lineage(RequestContext({}, QueryParams({"nodeId": node, **asked}), view, Catalog(live)))
     return {each["id"].rpartition(":")[2]: each for each in answer["graph"]}
 
@@ -187,12 +187,15 @@ def test_a_folded_job_says_from_which_dataset_to_which_it_leads(views: ViewOpene
 
 @pytest.mark.parametrize("seed", few_of(range(25), 6))
 def test_flows_of_folded_jobs_are_those_of_statements(seed: int) -> None:
-    with indexed(deliver(grain.random_pipelines(seed)), Random(seed)) as views, views.catalog(AsOf()) as (view, live):
+    with (
+        indexed(deliver(grain.random_pipelines(seed)), Random(seed)) as views,
+        views.open_view_and_index(AsOf()) as (view, live),
+    ):
         found = []
         for granularity in LEVELS:
             tables = TableGraph(RequestContext({}, QueryParams({"granularity": granularity}), view, Catalog(live)))
-            jobs = {tables.fold(job) for job in view.snapshot.graph.of_job}
-            found.append(sorted({flow for job in jobs for flow in tables.flows(job)}))
+            jobs = {tables.fold_job(job) for job in view.snapshot.graph.of_job}
+            found.append(sorted({flow for job in jobs for flow in tables.dataset_pairs(job)}))
         assert found == [found[0]] * len(LEVELS)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.api.marquez.runs import brief_json
+from headwater.api.marquez.runs import brief_run_json
 from headwater.common.errors import WrongSetting
 from headwater.index.reading.catalog import Catalog
 from headwater.lineage.edges.facet_contents import FacetContentsInMemory
@@ -95,9 +95,9 @@ def test_a_run_without_an_event_before_its_end_has_no_duration(events: list[Json
     with indexed(deliver(events), Random(1)) as views:
         (shown,) = ask(views, "listed_runs", {"sort": "-duration"})["items"]
         tree = ask(views, "hierarchy", {"run": uuid(1)})
-        with views.catalog(AsOf()) as (_, live):
-            row = Catalog(live).runs.find(uuid(1))
-            marquez = brief_json(row) if row else {}
+        with views.open_view_and_index(AsOf()) as (_, live):
+            row = Catalog(live).runs.run_by_key(uuid(1))
+            marquez = brief_run_json(row) if row else {}
     assert (shown["duration"], tree["run"]["durationMs"], marquez["durationMs"]) == (None, None, None)
 
 
@@ -136,9 +136,9 @@ def test_a_run_without_an_end_ends_with_its_application(others: list[Json], stat
         (shown,) = ask(views, "listed_runs", {"job": "app.read"})["items"]
         (job,) = (each for each in ask(views, "listed_jobs", {})["items"] if each["name"] == "app.read")
         tree = ask(views, "hierarchy", {"run": uuid(1)})
-        with views.catalog(AsOf()) as (_, live):
-            row = Catalog(live).runs.find(uuid(1))
-            marquez = brief_json(row) if row else {}
+        with views.open_view_and_index(AsOf()) as (_, live):
+            row = Catalog(live).runs.run_by_key(uuid(1))
+            marquez = brief_run_json(row) if row else {}
         assert len(ask(views, "listed_runs", {"state": state, "job": "app.read"})["items"]) == 1
     assert (shown["state"], job["last_run"]["state"], tree["run"]["state"]) == (state,) * 3
     assert marquez["state"] == {"ENDED": "ABORTED", "FAIL": "FAILED"}.get(state, "RUNNING")
@@ -280,12 +280,12 @@ def test_a_folded_job_is_one_job_everywhere(seed: int) -> None:
     with indexed(deliver(events), Random(seed)) as views:
         jobs = {each["name"]: each["original_names"] for each in ask(views, "listed_jobs", {})["items"]}
         runs = [len(ask(views, "listed_runs", {"job": name})["items"]) for name in ("total.execute_insert", names[0])]
-        with views.catalog(AsOf()) as (_, live):
-            rows = [Catalog(live).job(Name("jobs", name)) for name in (*names, "total.execute_insert")]
+        with views.open_view_and_index(AsOf()) as (_, live):
+            rows = [Catalog(live).find_job(Name("jobs", name)) for name in (*names, "total.execute_insert")]
         upstream = ask(views, "upstream", {"dataset": "d", "column": "x"})["columns"]
         newest = ask(views, "upstream", {"dataset": "d", "column": "x", "view": "newest"})["columns"]
     assert jobs == {"dag": [], "dag.task": [], "total.execute_insert": names[::-1]}
-    assert (runs, len({row and row.key for row in rows})) == ([2, 1], 1)
+    assert (runs, len({row and row.key_number for row in rows})) == ([2, 1], 1)
     assert [(each["dataset"], each["earlier"]) for each in upstream] == [("a", True), ("b", False)]
     assert [each["dataset"] for each in newest] == ["b"]
     seen = LineageWorld(deliver(events))

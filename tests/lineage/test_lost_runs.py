@@ -72,11 +72,11 @@ def test_the_index_knows_lost_runs(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(*events())
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
     open_views = open_view_opener(world.settings, world.folder)
     now_us = int(datetime.now(UTC).timestamp() * 1e6)
-    found, count = open_views.now(lambda live, _: lost_runs(live, now_us))
+    found, count = open_views.query_current_index(lambda live, _: lost_runs(live, now_us))
     open_views.close()
     assert {run.job.name for run in found} == LOST
     assert count == len(LOST)

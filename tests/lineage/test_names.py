@@ -17,7 +17,7 @@ from headwater.lineage.runs.event_reading import make_facts_reader
 from headwater.lineage.runs.jobs import job_key, run_key
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.snapshot import Window
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference.world_events import RECEIPT_US
 from tests.support.name_addresses import addresses, version
@@ -531,7 +531,7 @@ def test_recorded_streams_with_odd_names_have_the_lineage_that_they_mean(
     snapshot = FactSnapshot(
         [reader.read_event(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents
     )
-    found = reach(
+    found = reach_answer(
         snapshot, default_rules(), Subject(*asked), snapshot.counted_with_earlier(Window()),
         forward=forward, mode="any",
         bounds=Bounds(9, 99),

@@ -92,7 +92,7 @@ def store(world: World, bodies: Sequence[bytes]) -> None:
     world.append(*bodies)
     world.age((datetime.now(UTC) - START).days, before)
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
 
 
@@ -159,7 +159,7 @@ def test_marquez_shows_the_columns_of_the_newest_schema_first(lake: Lake, query:
 
 @pytest.mark.parametrize("as_of", [AsOf(), AsOf(as_of_us=moment_us("asOf", FAR))])
 def test_our_answers_see_the_columns_of_the_newest_schema_first(lake: Lake, as_of: AsOf) -> None:
-    with lake.open_views.look(as_of) as view:
+    with lake.open_views.open_view(as_of) as view:
         first = {name: next(iter(view.snapshot.columns(Name(*place(name))).by_key.values())) for name in NAMES}
     assert first == expected(lake.world.folder, "schema")
 
@@ -221,7 +221,9 @@ def is_newest_in_silver(lake: SparkLake) -> None:
 
 def test_the_lake_sorts_events_like_the_order(lake: Lake) -> None:
     columns = "event_id, event_type, coalesce(event_time, received_at) AS time, received_at"
-    found = lake.world.bronze.events.query(f"SELECT {columns} FROM t ORDER BY {newest_events_first_sql()}").to_pylist()
+    found = lake.world.bronze.events.run_query(
+        f"SELECT {columns} FROM t ORDER BY {newest_events_first_sql()}"
+    ).to_pylist()
     times = [(int(row["time"].timestamp() * 1e6), int(row["received_at"].timestamp() * 1e6)) for row in found]
     orders = [event_order(row["event_id"], row["event_type"], *time) for row, time in zip(found, times, strict=True)]
     assert orders == sorted(orders, reverse=True)

@@ -7,7 +7,7 @@ import pytest
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Subject
 from tests.index.test_reference import FAR, RULES, indexed
 from tests.reference.possible_links import possible_links
@@ -61,7 +61,9 @@ def answered(snapshot: Snapshot, counted: CountedEdges) -> tuple[set[Link], set[
     upstream, impact = set[Link](), set[Link]()
     for named in (A, B, C, D):
         for forward, found in ((False, upstream), (True, impact)):
-            for stop in reach(snapshot, RULES, Subject(*named), counted, forward=forward, mode="any", bounds=FAR).stops:
+            for stop in reach_answer(
+                snapshot, RULES, Subject(*named), counted, forward=forward, mode="any", bounds=FAR
+            ).stops:
                 for link in stop.may_be_connected:
                     ends = (stop.dataset, link.dataset) if forward else (link.dataset, stop.dataset)
                     found.add((*ends, link.job.name, link.application))
@@ -86,6 +88,6 @@ def test_the_index_answers_as_the_reference(seeds: range) -> None:
     wrong = []
     for seed in seeds:
         events = world(seed)
-        with indexed(events, Random(seed)) as open_views, open_views.look(AsOf()) as here:
+        with indexed(events, Random(seed)) as open_views, open_views.open_view(AsOf()) as here:
             wrong += [] if answered(here.snapshot, here.counted) == expected(events) else [seed]
     assert wrong == []

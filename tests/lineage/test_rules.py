@@ -17,7 +17,7 @@ from headwater.lineage.rules.selectors import Selector
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.jobs import job_key
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.unused import dataset_verdicts
 from tests.reference.small_events import (
@@ -719,7 +719,7 @@ def test_rule_12_columns_match_casefolded_shown_as_in_the_newest_schema() -> Non
 
 def test_rule_12_what_a_walk_reaches_is_spelt_as_lineage_spells_it() -> None:
     lineage = world(run(1, 1, made(B, {"Mail": [source(A, "Email")]}, columns="")))
-    found = reach(
+    found = reach_answer(
         lineage.scene, default_rules(), Subject(*A, "email"), lineage.counted, forward=True, mode="any",
         bounds=Bounds(10, 10),
     )  # fmt: skip

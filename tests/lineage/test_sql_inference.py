@@ -18,7 +18,7 @@ from headwater.lineage.sql.parser import PARSER_VERSION
 from headwater.lineage.sql.relations import Origins
 from headwater.lineage.sql.script_reader import read_script
 from headwater.lineage.sql.tables import RunTable, TableResolver
-from headwater.questions.parameter_groups import as_of_from, origins_of
+from headwater.questions.parameter_groups import parse_origins, read_as_of
 from tests.index.test_reference import indexed
 from tests.reference.small_events import A, B, run, with_schema, x_from
 from tests.reference.world_events import Json, deliver, facet
@@ -603,7 +603,7 @@ def test_without_inferred_edges_a_run_is_as_opaque_as_if_it_had_sent_no_sql() ->
     events = deliver([run(2, 2, with_schema(B, "x"), reads=[with_schema(A, "x y")], job_facets=SQL)])
     with indexed(events, Random(0)) as views:
         for origins, carries in ((None, [True]), ("observed,declared", [False]), ("inferred", [True])):
-            with views.look(as_of_from(origins=origins)) as here:
+            with views.open_view(read_as_of(origins=origins)) as here:
                 said = [lineage for _, lineage in here.snapshot.graph.sets.values()]
                 assert [(each.has_column_lineage, bool(each.opaque_inputs)) for each in said] == [
                     (each, not each) for each in carries
@@ -616,8 +616,8 @@ def reached(events: list[Json], column: str = "y") -> set[tuple[str, str, str]]:
 
 
 def test_origins_are_words_that_there_are() -> None:
-    assert origins_of("observed, declared") == {"observed", "declared"}
-    assert origins_of(None) == {"observed", "declared", "inferred"}
+    assert parse_origins("observed, declared") == {"observed", "declared"}
+    assert parse_origins(None) == {"observed", "declared", "inferred"}
 
 
 def refusal(sql: str) -> str:

@@ -10,18 +10,18 @@ from headwater.cli import lineage
 from headwater.cli.agents import answers as mcp_answers
 from headwater.common.errors import NeverWritten
 from headwater.common.paging import ListPage
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.moments import last_green_us
+from headwater.index.reading.moments import last_success_us
 from headwater.index.reading.write_times import WriteTimes
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.answer_types.lineage import Reach
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.surface import exposures, find_surface
-from headwater.questions.unused import verdicts
+from headwater.questions.surface import find_surface, surface_answer
+from headwater.questions.unused import verdicts_answer
 from tests.index.test_reference import indexed
 from tests.reference.small_events import CLEAR, HASHED, A, B, C, changed, made, run, with_schema
 from tests.reference.world_events import Json, at, dataset, dataset_event, deliver, facet, parent, schema, source, uuid
@@ -43,7 +43,9 @@ def begun(number: int, second: float, *outputs: Json, job: str = "job", **more: 
 
 def asked(seen: LineageWorld, name: tuple[str, str], *, forward: bool) -> Reach:
     bounds = Bounds(100, 100)
-    return reach(seen.scene, RULES.names, Subject(*name), seen.counted, forward=forward, mode="value", bounds=bounds)
+    return reach_answer(
+        seen.scene, RULES.names, Subject(*name), seen.counted, forward=forward, mode="value", bounds=bounds
+    )
 
 
 def stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool) -> list[tuple[str, str, list[str]]]:
@@ -53,7 +55,7 @@ def stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool) -> list[t
 
 def surface(seen: LineageWorld) -> dict[str, str]:
     looked = find_surface(seen.scene, RULES, seen.counted, tag="pii", source=None)
-    items = exposures(seen.scene, looked, tag="pii", page=ListPage()).items
+    items = surface_answer(seen.scene, looked, tag="pii", page=ListPage()).items
     return {f"{each.dataset}.{each.column}": each.exposure for each in items}
 
 
@@ -62,8 +64,8 @@ def test_what_a_run_without_a_complete_reads_is_unknown_and_a_stop(state: str) -
     told = "RUNNING" if state == "START" else state
     seen = world(DONE, begun(2, 2, with_schema(C, "z"), kind=state, job="nightly"))
     assert seen.unused(A) == {"x": "used", "y": "unknown"}
-    [item] = [each for each in verdicts(seen.scene, RULES, seen.counted, asked=Subject(*A, "y"), page=ListPage()).items
-              if each.column == "y"]  # fmt: skip
+    answer = verdicts_answer(seen.scene, RULES, seen.counted, asked=Subject(*A, "y"), page=ListPage())
+    [item] = [each for each in answer.items if each.column == "y"]
     assert (item.reason or "").endswith(f"(wait for its end, or run the job again): run {uuid(2)} of nightly is {told}")
     assert stops(seen, A, forward=True) == [("a", "not_completed", [f"nightly {told}"])]
     assert stops(seen, C, forward=False) == [("c", "not_completed", [f"nightly {told}"])]
@@ -71,7 +73,7 @@ def test_what_a_run_without_a_complete_reads_is_unknown_and_a_stop(state: str) -
 
 def test_readers_of_a_dataset_name_the_runs_that_did_not_complete() -> None:
     seen = world(DONE, begun(2, 2, with_schema(C, "z"), job="nightly"))
-    [readers] = verdicts(seen.scene, RULES, seen.counted, asked=Subject(*A), page=ListPage()).readers
+    [readers] = verdicts_answer(seen.scene, RULES, seen.counted, asked=Subject(*A), page=ListPage()).readers
     assert [job.name for job in readers.jobs] == ["job"]
     assert [(each.run, each.job.name, each.state) for each in readers.not_completed] == [
         (uuid(2), "nightly", "RUNNING")
@@ -173,9 +175,11 @@ def test_a_job_whose_newest_attempt_failed_has_the_end_of_its_completed_one_as_i
     with indexed(deliver(events), Random(1)) as open_views:
 
         def question(live: LiveGraph, _: UserRules) -> tuple[int, list[int]]:
-            job = live.names.known(Name("jobs", "job")) or 0
-            return last_green_us(live, "job"), [each.time_us for each in WriteTimes(live, MAX_TIME_US).completed(job)]
+            job = live.names.find_number(Name("jobs", "job")) or 0
+            return last_success_us(live, "job"), [
+                each.time_us for each in WriteTimes(live, MAX_TIME_US).newest_completed_runs(job)
+            ]
 
-        green_us, completed_us = open_views.now(question)
+        green_us, completed_us = open_views.query_current_index(question)
     assert completed_us == [green_us]
-    assert iso(green_us) == at(1)
+    assert iso_time(green_us) == at(1)

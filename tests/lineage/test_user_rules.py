@@ -33,7 +33,7 @@ from headwater.lineage.runs.event_reading import FactsReader, make_facts_reader
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.lineage.snapshots.named_columns import judged_columns
 from headwater.lineage.snapshots.snapshot import Window
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference import questions
 from tests.reference.names import canonical_form
@@ -74,7 +74,7 @@ def rules(tmp_path: Path) -> UserRules:
     for file in FILES:
         (tmp_path / file).write_text(example(file))
     files = RulesFiles(tmp_path)
-    found = files.current()
+    found = files.current_rules()
     assert files.problems == []
     return found
 
@@ -148,7 +148,7 @@ def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Pat
     hashes = {rules.rules_hash, UserRules().rules_hash}
     for file in FILES:
         (tmp_path / file).unlink()
-        hashes.add(RulesFiles(tmp_path).current().rules_hash)
+        hashes.add(RulesFiles(tmp_path).current_rules().rules_hash)
     assert len(hashes) == len(FILES) - len(SHOWN_BY) + 1
     assert UserRules().rules_hash in hashes
     assert pickle.loads(pickle.dumps(rules)).rules_hash == rules.rules_hash
@@ -213,36 +213,36 @@ def test_a_broken_file_names_file_line_and_rule_and_what_fits(file: str, text: s
 
 
 def test_files_that_are_empty_or_missing_declare_nothing(tmp_path: Path) -> None:
-    assert RulesFiles(tmp_path / "nowhere").current() == UserRules(names=default_rules())
+    assert RulesFiles(tmp_path / "nowhere").current_rules() == UserRules(names=default_rules())
     for file in FILES:
         (tmp_path / file).write_text("")
-    assert RulesFiles(tmp_path).current().rules_hash == UserRules().rules_hash
+    assert RulesFiles(tmp_path).current_rules().rules_hash == UserRules().rules_hash
 
 
 def test_the_last_good_file_stays_in_force_visibly_until_it_is_mended(tmp_path: Path) -> None:
     files, tags = RulesFiles(tmp_path), tmp_path / "tags.yaml"
     tags.write_text(TAGGED)
-    good = files.current()
-    assert files.current() is good
+    good = files.current_rules()
+    assert files.current_rules() is good
     (tmp_path / "metadata.csv").write_text("kind\nplace")
     tags.write_text(TAGGED + "\nmore: 1")
-    broken = files.current()
+    broken = files.current_rules()
     assert broken.rules_hash == good.rules_hash
     assert [problem.split(":")[0] for problem in files.problems] == ["metadata.csv, line 2, row 1", "tags.yaml, line 3"]
     assert all("last good rules stay in force" in problem for problem in files.problems)
     (tmp_path / "metadata.csv").unlink()
     tags.write_text(TAGGED.replace("pii", "gdp"))
-    assert files.current().tags_of("s3://b", "t", "email") == {("gdp", "true")}
+    assert files.current_rules().tags_of("s3://b", "t", "email") == {("gdp", "true")}
     assert files.problems == []
 
 
 def test_a_file_that_changes_without_its_size_is_read_again(tmp_path: Path) -> None:
     files, tags = RulesFiles(tmp_path), tmp_path / "tags.yaml"
     tags.write_text(TAGGED)
-    files.current()
+    files.current_rules()
     tags.write_text(TAGGED.replace("pii", "gdp"))
     os.utime(tags, ns=(1, 1))
-    assert files.current().tags_of("s3://b", "t", "email") == {("gdp", "true")}
+    assert files.current_rules().tags_of("s3://b", "t", "email") == {("gdp", "true")}
 
 
 def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_path: Path) -> None:
@@ -252,15 +252,15 @@ def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_p
         write_deltalake(tmp_path / "metadata", table, mode="overwrite")
 
     files = RulesFiles(tmp_path)
-    assert files.current().names.canonical("dbfs", "/mnt/raw/t").namespace == "dbfs"
+    assert files.current_rules().names.canonical("dbfs", "/mnt/raw/t").namespace == "dbfs"
     mount: dict[str, str | None] = {"kind": "mount", "id": "/mnt/raw", "target": "s3://raw", "noted_by": "me"}
     write([mount])
-    by_table = files.current()
+    by_table = files.current_rules()
     assert by_table.names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     (tmp_path / "metadata.csv").write_text("kind,id,target\nmount,/mnt/raw,s3://raw\n")
-    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
+    assert files.current_rules().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     write([mount, {"kind": "mount", "id": "/mnt/old"}])
-    assert files.current().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
+    assert files.current_rules().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     assert "metadata, row 1 as sorted" in files.problems[0]
     assert "mount without target" in files.problems[0]
 
@@ -348,11 +348,11 @@ def test_a_job_that_is_declared_as_retired_uses_nothing_from_then_on(until: int 
     known = [fact for fact in facts if until_us is None or fact.time_us <= until_us]
     found = FactSnapshot(known, contents, rules=rules, until_us=until_us)
     counted = found.counted_with_earlier(Window(end_us=until_us))
-    reached = reach(
+    reached = reach_answer(
         found, rules.names, Subject(None, "a", "x"), counted, forward=True, mode="value", bounds=Bounds(9, 99)
     )
     assert [item.dataset for item in reached.columns] == (["b"] if is_used else [])
-    came = reach(
+    came = reach_answer(
         found, rules.names, Subject(None, "b", "x"), counted, forward=False, mode="value", bounds=Bounds(9, 99)
     )
     assert [(item.dataset, item.earlier) for item in came.columns] == [("a", not is_used)]
@@ -388,7 +388,7 @@ def test_a_file_broken_from_the_start_leaves_the_others_in_force(tmp_path: Path)
     (tmp_path / "consumers.yaml").mkdir()
     (tmp_path / "tags.yaml").write_text(TAGGED)
     files = RulesFiles(tmp_path)
-    assert files.current().tags_of("s3://b", "t", "email")
+    assert files.current_rules().tags_of("s3://b", "t", "email")
     assert ["masking.yaml" in files.problems[0], "consumers.yaml" in files.problems[1]] == [True, True]
     assert all("None of its rules are in force" in problem for problem in files.problems)
 

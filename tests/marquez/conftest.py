@@ -54,7 +54,7 @@ class Marquez:
 def answering(world: World) -> Iterator[TestClient]:
     """Let the API answer in this process, of what the world's log has."""
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
     views, things = open_view_opener(world.settings, world.folder), open_search(world.settings, world.folder)
     freshness = open_freshness(world.settings, world.folder, lambda: ())

@@ -11,7 +11,7 @@ from marquez_client import MarquezClient
 from marquez_client.errors import APIError
 from marquez_client.models import DatasetId, DatasetType, JobType
 
-from headwater.index.api_changes import now_text
+from headwater.index.api_changes import current_event_time
 from tests.marquez.conftest import Marquez
 from tests.reference.world_events import at, dataset, run_event
 from tests.support.data.shop import Asker
@@ -148,7 +148,7 @@ def test_marquez_strict_answers_an_event_once_it_can_be_read(client: Waiting, ma
 def test_a_dataset_that_was_deleted_is_listed_once_an_event_names_it(client: Waiting, marquez: Marquez) -> None:
     named = dataset(("read again", "t"))
     for _ in range(2):
-        event = run_event("COMPLETE", now_text(), str(uuid4()), ("read again", "j"), inputs=[named])
+        event = run_event("COMPLETE", current_event_time(), str(uuid4()), ("read again", "j"), inputs=[named])
         assert marquez.client.post("/lineage", json=event).status_code == 201
         marquez.settle()
         (found,) = client.list_datasets("read again")["datasets"]

@@ -131,7 +131,7 @@ class _FullDisk:
 def test_a_passing_fault_of_the_disk_is_temporary_as_in_the_reading_api(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append()
-    world.parser().step()
+    world.parser().commit_next()
     freshness = open_freshness(world.settings, world.folder, lambda: ())
     views = cast("ViewOpener", _FullDisk())
     things = open_search(world.settings, world.folder)
@@ -139,7 +139,7 @@ def test_a_passing_fault_of_the_disk_is_temporary_as_in_the_reading_api(tmp_path
     with TestClient(Starlette(routes=api.routes())) as client:
         answer = client.get("/api/v1/lineage", params={"nodeId": NODE})
     assert answer.status_code == 503
-    reading = run_question(lambda: views.catalog(AsOf()), nullcontext())
+    reading = run_question(lambda: views.open_view_and_index(AsOf()), nullcontext())
     assert reading.status_code == 503
     body = json.loads(reading.body)
     assert answer.json() == {"code": 503, "message": f"{body['error']} {body['fix']}"}

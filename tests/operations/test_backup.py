@@ -17,10 +17,10 @@ from deltalake import DeltaTable
 from headwater.common.errors import WrongSetting
 from headwater.common.failpoints import VARIABLE
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.maintenance import compact
+from headwater.lake.maintenance import compact_tables
 from headwater.lineage.names.dataset_name import Name
 from headwater.operations.backup import MANIFEST, UNFINISHED, back_up
-from headwater.operations.restore import restore
+from headwater.operations.restore import restore_backup
 from headwater.operations.settings import Settings, load_settings
 from headwater.tables import RUNS, STATE, Table
 from tests.support.commands import commanded
@@ -110,7 +110,7 @@ def test_all_that_was_acknowledged_before_a_backup_began_comes_back_once_and_sin
 def filled(folder: Path) -> World:
     world = World(folder)
     world.append(event(1), event(1), b"{}")
-    world.parser().step()
+    world.parser().commit_next()
     world.append(event(2))
     return world
 
@@ -121,13 +121,13 @@ def test_a_backup_that_was_killed_is_refused_and_can_be_made_again(tmp_path: Pat
     killed = headwater("backup", copy, "--data", world.folder, environment={VARIABLE: "backup.after_lake"})
     assert killed.returncode < 0
     with pytest.raises(WrongSetting, match="interrupted backup"):
-        restore(settings_of(tmp_path / "again"), copy)
+        restore_backup(settings_of(tmp_path / "again"), copy)
     assert not (tmp_path / "again").exists()
     back_up(world.settings, copy)
     assert not (copy / UNFINISHED).exists()
-    restore(settings_of(tmp_path / "again"), copy)
+    restore_backup(settings_of(tmp_path / "again"), copy)
     brought = World(tmp_path / "again")
-    brought.parser().step()
+    brought.parser().commit_next()
     assert (brought.placed(), brought.audit()["balanced"]) == ([1, 2, 3, 4], True)
 
 
@@ -140,14 +140,14 @@ def test_a_restore_that_was_killed_keeps_headwater_from_starting_and_can_be_done
     for command in ("up", "audit"):
         refused = headwater(command, "--data", again)
         assert (refused.returncode, "headwater restore" in refused.stderr) == (3, True)
-    restore(settings_of(again), copy)
+    restore_backup(settings_of(again), copy)
     assert World(again).audit()["balanced"]
 
 
 def test_a_folder_that_was_just_restored_answers_every_kind_of_command(tmp_path: Path) -> None:
     copy, again = tmp_path / "copy", tmp_path / "again"
     back_up(filled(tmp_path / "data").settings, copy)
-    restore(settings_of(again), copy)
+    restore_backup(settings_of(again), copy)
     for command in (["datasets"], ["audit"], ["freshness"], ["events"], ["log", "show"]):
         for folder in (again / "run", again / "index"):
             shutil.rmtree(folder, ignore_errors=True)
@@ -163,13 +163,13 @@ def test_a_backup_that_is_not_whole_is_refused_by_name_and_nothing_is_changed(tm
     gone.unlink()
     changed.write_bytes(changed.read_bytes()[:-1])
     with pytest.raises(WrongSetting) as refused:
-        restore(settings_of(again), copy)
+        restore_backup(settings_of(again), copy)
     assert f"{gone.relative_to(copy)} is missing" in str(refused.value)
     assert f"{changed.relative_to(copy)} was changed" in str(refused.value)
     assert not again.exists()
     (copy / MANIFEST).unlink()
     with pytest.raises(WrongSetting, match="does not contain a backup"):
-        restore(settings_of(again), copy)
+        restore_backup(settings_of(again), copy)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_manifest_of_another_form_is_refused_and_nothing_is_restored(
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(WrongSetting) as refused:
-        restore(settings_of(tmp_path / "again"), tmp_path / "copy")
+        restore_backup(settings_of(tmp_path / "again"), tmp_path / "copy")
     assert word in str(refused.value)
     assert "Nothing was restored" in str(refused.value)
     assert not (tmp_path / "again").exists()
@@ -205,17 +205,17 @@ def test_neither_goes_where_something_is(tmp_path: Path) -> None:
     with pytest.raises(WrongSetting, match="not empty"):
         back_up(world.settings, copy)
     with pytest.raises(WrongSetting, match="not empty"):
-        restore(world.settings, copy)
+        restore_backup(world.settings, copy)
     with pytest.raises(WrongSetting, match="is inside"):
         back_up(world.settings, world.folder / "copy")
     (tmp_path / "file").touch()
     with pytest.raises(WrongSetting, match="Cannot use"):
         back_up(world.settings, tmp_path / "file")
     with pytest.raises(WrongSetting, match="Cannot use"):
-        restore(settings_of(tmp_path / "file"), copy)
+        restore_backup(settings_of(tmp_path / "file"), copy)
     settings = settings_of(tmp_path / "again").model_copy(update={"lake": str(tmp_path / "data" / "lake")})
     with pytest.raises(WrongSetting, match="not empty"):
-        restore(settings, copy)
+        restore_backup(settings, copy)
 
 
 def test_a_pair_that_does_not_belong_together_is_not_backed_up(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_silver_is_copied_as_the_last_whole_pass_left_it(tmp_path: Path) -> None
     ((*_, state, _, _),) = position_rows(done, "hash")
     lake_table(generation, STATE, {"part": "position", "state": state})
     runs.delete("run_key = 'whole'")
-    compact(world.bronze)
+    compact_tables(world.bronze)
     back_up(world.settings, copy)
     copied = DeltaTable(str(copy / "data" / "lake" / "silver" / "g1" / "runs"))
     assert copied.version() == 1

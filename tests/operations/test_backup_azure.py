@@ -7,7 +7,7 @@ import pytest
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
 from headwater.operations.backup import MANIFEST, back_up
-from headwater.operations.restore import restore
+from headwater.operations.restore import restore_backup
 from headwater.operations.settings import load_settings
 from tests.support.data.parsing import World, event
 from tests.support.servers.azurite import KEY, Storage, one_line
@@ -21,45 +21,45 @@ def test_a_lake_at_an_address_comes_back_with_its_log_the_storage_failing_in_bet
     world, copy = World(tmp_path / "data", **storage.lake(account_key=KEY)), tmp_path / "copy"
     for number in (1, 2):
         world.append(event(number))
-        world.parser().step()
+        world.parser().commit_next()
     world.append(event(3))  # waits in the log
     with storage.failing("broken", "column_lineage"), pytest.raises(LakeUnavailable) as failed:
         back_up(world.settings, copy)
     one_line(failed.value, "Run the backup again")
     with pytest.raises(WrongSetting, match="interrupted backup"):
-        restore(world.settings, copy)
+        restore_backup(world.settings, copy)
     made = back_up(world.settings, copy)
     assert (made["from"], made["to"], made["in the lake to"]) == (1, 3, 2)
     container = storage.container()
     elsewhere = storage.lake(container.container_name, account_key=KEY)
     settings = load_settings({"data": tmp_path / "again", **elsewhere}, folder=tmp_path, environment={})[0]
     with storage.failing("broken", "rejected"), pytest.raises(LakeUnavailable):
-        restore(settings, copy)
+        restore_backup(settings, copy)
     with pytest.raises(WrongSetting, match="was interrupted"):
         World(tmp_path / "again", **elsewhere)
-    assert restore(settings, copy)["in the lake to"] == 2
+    assert restore_backup(settings, copy)["in the lake to"] == 2
     again = World(tmp_path / "again", **elsewhere)
     assert again.sequences("events") == [1, 2]
     again.append(event(4))
-    again.parser().step()
+    again.parser().commit_next()
     assert again.sequences("events") == [1, 2, 3, 4]
     assert again.audit() | {"stored": 4, "balanced": True} == again.audit()
     assert "a/lake/restoring" not in set(container.list_blob_names())
     with pytest.raises(WrongSetting, match="not empty"):
-        restore(settings.model_copy(update={"data": tmp_path / "third"}), copy)
+        restore_backup(settings.model_copy(update={"data": tmp_path / "third"}), copy)
 
 
 def test_a_lake_that_holds_something_else_is_left_as_it_is(storage: Storage, tmp_path: Path) -> None:
     container = storage.container()
     world, copy = World(tmp_path / "data"), tmp_path / "copy"
     world.append(event(1))
-    world.parser().step()
+    world.parser().commit_next()
     back_up(world.settings, copy)
     container.upload_blob("a/lake/theirs.txt", b"theirs")
     lake = storage.lake(container.container_name, account_key=KEY)
     settings = load_settings({"data": tmp_path / "again", **lake}, folder=tmp_path, environment={})[0]
     with pytest.raises(WrongSetting, match="not empty"):
-        restore(settings, copy)
+        restore_backup(settings, copy)
     assert [*container.list_blob_names()] == ["a/lake/theirs.txt"]
 
 
@@ -71,5 +71,5 @@ def test_a_manifest_that_leads_elsewhere_restores_nothing(name: str, tmp_path: P
     told["files"] |= {name: next(iter(told["files"].values()))}
     (copy / MANIFEST).write_text(json.dumps(told))
     with pytest.raises(WrongSetting, match="unexpected file name"):
-        restore(world.settings.model_copy(update={"data": again}), copy)
+        restore_backup(world.settings.model_copy(update={"data": again}), copy)
     assert not again.exists()

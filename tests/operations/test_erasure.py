@@ -14,12 +14,12 @@ import pytest
 from headwater.common.errors import WrongSetting
 from headwater.common.failpoints import VARIABLE
 from headwater.intake.event_log import RecordKind
-from headwater.intake.event_log.body_packing import unpack
+from headwater.intake.event_log.body_packing import decompress_body
 from headwater.intake.event_log.segments import remove_segment
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.maintenance import compact
+from headwater.lake.maintenance import compact_tables
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.operations.erasure.request import ForgetRequest
 from headwater.operations.erasure.search import NameTarget, TextTarget
@@ -27,7 +27,7 @@ from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.data_folder import folder_lock
 from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.runtime.sinks import open_ledger
-from headwater.operations.runtime.storage import lake_place
+from headwater.operations.runtime.storage import lake_root_and_options
 from headwater.tables import RUNS, SINK_FAILURES
 from tests.support.data.made_events import run_event
 from tests.support.data.parsing import World, event, note
@@ -52,7 +52,7 @@ def texts(path: Path) -> Iterator[str]:
     if path.parent.name == "log" and path.suffix == ".sqlite":
         with closing(sqlite3.connect(path)) as connection:
             for kind, body in connection.execute("SELECT kind, body FROM records"):
-                yield (unpack(body) if kind == 0 else body).decode("utf-8", "replace")
+                yield (decompress_body(body) if kind == 0 else body).decode("utf-8", "replace")
 
 
 def sql_event(text: str, output: str = "target") -> bytes:
@@ -72,7 +72,7 @@ def planted(folder: Path) -> World:
     world.append(f'{{"no": "event of {WHO}"}}'.encode())
     world.append(json.dumps({**json.loads(note()), "user_agent": f"curl of {WHO}"}).encode(), kind=RecordKind.REFUSAL)
     parse(world)
-    compact(world.bronze)
+    compact_tables(world.bronze)
     ledger = open_ledger(world.settings)
     ledger.create()
     failures = ledger.tables[SINK_FAILURES.name]
@@ -88,7 +88,7 @@ def planted(folder: Path) -> World:
 
 def parse(world: World) -> None:
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
 
 
@@ -201,7 +201,7 @@ def test_a_log_on_another_disk_is_searched_too_and_the_log_of_administration_is_
     (tmp_path / "data" / "log").symlink_to(tmp_path / "other")
     world = World(tmp_path / "data")
     world.append(sql_event(WHO), event(1))
-    record_admin(open_admin_log(*lake_place(world.settings)), Actor(WHO), "keys add", "of somebody")
+    record_admin(open_admin_log(*lake_root_and_options(world.settings)), Actor(WHO), "keys add", "of somebody")
     assert ForgetRequest(world.settings, WANTED).dry_run()["found"]["records of the log"] == 1
     done = ForgetRequest(world.settings, WANTED).forget()
     assert (done["state"], done["found"]["records of the log"], said_in(tmp_path / "other")) == ("done", 1, [])

@@ -40,7 +40,7 @@ def test_a_text_is_in_no_blob_afterwards_the_storage_failing_in_between(storage:
     owner = {"ownership": {"_producer": "p", "_schemaURL": "s", "owners": [{"name": WHO}]}}
     for body in (event(1), json.dumps(run_event(job={"namespace": "n", "name": "j", "facets": owner})).encode()):
         world.append(body)
-        world.parser().step()
+        world.parser().commit_next()
     container.upload_blob("a/lake/silver/g1/_delta_log/left.json", json.dumps({"owner": WHO}))
     open_view_opener(world.settings, world.folder).close()
     world.append(json.dumps(run_event(job={"namespace": "n", "name": WHO})).encode())  # waits in the log
@@ -63,7 +63,7 @@ def test_a_text_is_in_no_blob_afterwards_the_storage_failing_in_between(storage:
     assert world.sequences("events") == [1]
     assert world.audit() | {"stored": 1, "removed": 2, "balanced": True} == world.audit()
     world.append(event(2))
-    world.parser().step()
+    world.parser().commit_next()
     assert world.sequences("events") == [1, 4]
 
 

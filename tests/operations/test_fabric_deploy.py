@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from headwater.common.errors import HeadwaterError, Retry, WrongSetting
-from headwater.operations.fabric.client import Fabric
-from headwater.operations.fabric.deployment import WorkspacePlan, steps
+from headwater.operations.fabric.client import FabricClient
+from headwater.operations.fabric.deployment import WorkspacePlan, deployment_steps
 from headwater.operations.fabric.shortcuts import Shortcut, ShortcutPlace
-from headwater.operations.fabric.steps import StepResult, check_steps, connection_body, deploy, schedule_body
+from headwater.operations.fabric.steps import StepResult, check_steps, connection_body, deploy_steps, schedule_body
 from tests.support.commands import commanded
 from tests.support.notebooks import FOLDER
 from tests.support.servers.azurite import KEY, Storage
@@ -62,16 +62,16 @@ def wanted(fabric: FabricServer, folder: Path, minutes: int = 60, **values: str)
 
 
 def deployed(fabric: FabricServer, plan: WorkspacePlan, patience_s: float = 600) -> list[StepResult]:
-    client = Fabric(fabric.url, lambda _: TOKEN, patience_s)
+    client = FabricClient(fabric.url, lambda _: TOKEN, patience_s)
     try:
-        return list(deploy(steps(client, plan)))
+        return list(deploy_steps(deployment_steps(client, plan)))
     finally:
         client.close()
 
 
 def looked(fabric: FabricServer, plan: WorkspacePlan) -> dict[str, str]:
-    client = Fabric(fabric.url, lambda _: TOKEN)
-    found = {each.what: each.state for each in check_steps(steps(client, plan))}
+    client = FabricClient(fabric.url, lambda _: TOKEN)
+    found = {each.what: each.state for each in check_steps(deployment_steps(client, plan))}
     client.close()
     return found
 

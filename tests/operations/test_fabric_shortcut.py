@@ -14,9 +14,9 @@ import pytest
 from deltalake import write_deltalake
 
 from headwater.common.errors import HeadwaterError, Retry, WrongSetting
-from headwater.operations.fabric.client import Fabric as Client
+from headwater.operations.fabric.client import FabricClient as Client
 from headwater.operations.fabric.client import shortcut_url
-from headwater.operations.fabric.shortcuts import shortcut_place
+from headwater.operations.fabric.shortcuts import parse_lake_address
 from tests.support.commands import commanded
 from tests.support.servers.azurite import ACCOUNT, KEY, Storage
 
@@ -228,7 +228,7 @@ def one_line(error: Exception, kind: type[Exception], *words: str) -> None:
 
 def test_a_lake_on_this_machine_can_have_no_shortcut() -> None:
     with pytest.raises(WrongSetting, match="abfss://CONTAINER@ACCOUNT"):
-        shortcut_place("/home/me/lake")
+        parse_lake_address("/home/me/lake")
 
 
 @pytest.mark.parametrize("option", [["--workspace", "Sales"], ["--schema", "a b"]])

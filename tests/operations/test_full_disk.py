@@ -98,7 +98,7 @@ class Station:
 
     def stored(self) -> list[str]:
         """Return the run of each event in the lake."""
-        return list(bronze_of(self.disk.data).events.query("SELECT run_id FROM t").column("run_id").to_pylist())
+        return list(bronze_of(self.disk.data).events.run_query("SELECT run_id FROM t").column("run_id").to_pylist())
 
     def process(self, role: str) -> psutil.Process | None:
         """Return the process that plays a role, whatever its file says."""

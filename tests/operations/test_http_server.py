@@ -46,10 +46,10 @@ class Application:
         self.started = threading.Event()
         self.release = asyncio.Event()
 
-    def find(self, *_: object) -> Handler | None:
+    def find_handler(self, *_: object) -> Handler | None:
         return None
 
-    def refuse(self, refusal: Refusal) -> None:
+    def count_refusal(self, refusal: Refusal) -> None:
         raise AssertionError(refusal)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

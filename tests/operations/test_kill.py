@@ -47,7 +47,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_kills(
 def test_a_tampered_bronze_row_makes_the_audit_red(tmp_path: Path, change: str) -> None:
     world = World(tmp_path)
     world.append(event(1), event(2), event(2), b"{}")
-    world.parser().step()
+    world.parser().commit_next()
     assert headwater("audit", "--data", str(tmp_path)).returncode == 0
     events = DeltaTable(tmp_path / "lake" / "bronze" / "events")
     if change == "a row deleted":

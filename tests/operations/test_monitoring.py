@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from headwater.governance.reconcile.events import finding_event
 from headwater.governance.reconcile.histories.entry import HistorySpan
-from headwater.intake.receiver.paths import wrong_path
+from headwater.intake.receiver.paths import wrong_path_refusal
 from tests.support.commands import commanded
 from tests.support.data.samples import body, run_event
 from tests.support.paths import ROOT
@@ -64,10 +64,10 @@ def test_the_doctor_names_each_problem_with_its_remedy(running: Running, tmp_pat
     assert sorted(kinds) == [("refused", "problem"), ("refused", "warning"), ("sinks", "problem")]
     paths = {each[2]: each[3] for each in found}
     message = "1 request by their-client/1.0 posted events to the wrong path /lineage."
-    assert paths[message] == wrong_path().fix
+    assert paths[message] == wrong_path_refusal().fix
     assert f"headwater sinks check catalog --server {running.url}" in found[2][3]
     lines = commanded("doctor", "--server", running.url, cwd=tmp_path).stdout.splitlines()
-    assert f"problem: refused: {message} {wrong_path().fix}" in lines
+    assert f"problem: refused: {message} {wrong_path_refusal().fix}" in lines
     assert lines[-1].startswith("14 checks: 2 problems, ")
 
 

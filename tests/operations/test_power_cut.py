@@ -12,11 +12,11 @@ from deltalake import DeltaTable
 from headwater.intake.event_log import RecordKind
 from headwater.lake.admin_log import open_admin_log
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
-from headwater.lake.maintenance import compact, vacuum
+from headwater.lake.maintenance import compact_tables, vacuum_tables
 from headwater.lake.object_store import ObjectStore
 from headwater.operations.erasure.request import ForgetRequest
 from headwater.operations.runtime.index import open_view_opener
-from headwater.operations.runtime.storage import lake_place
+from headwater.operations.runtime.storage import lake_root_and_options
 from tests.operations.test_erasure import WANTED, WHO, parse, planted, said_in
 from tests.support.data.maintained import age_removals
 from tests.support.data.parsing import World, event, note
@@ -37,11 +37,11 @@ MAINTAIN = """
 import sys
 from pathlib import Path
 from tests.support.data.parsing import World
-from headwater.lake.maintenance import compact, vacuum
+from headwater.lake.maintenance import compact_tables, vacuum_tables
 world = World(Path(sys.argv[1]))
-world.parser().step()
-compact(world.bronze)
-vacuum(world.bronze, 24)
+world.parser().commit_next()
+compact_tables(world.bronze)
+vacuum_tables(world.bronze, 24)
 """
 LET_GO = """
 import sys
@@ -70,7 +70,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if number < 7:
             parse(world)
         if number == 3:
-            compact(world.bronze)
+            compact_tables(world.bronze)
             for table in world.bronze.tables.values():
                 age_removals(ObjectStore(table.uri, {}), hours=48)
     return folder
@@ -84,7 +84,7 @@ def test_amid_a_batch_compaction_and_vacuum(kept: Path, tmp_path: Path, places: 
         parse(world)
         assert world.placed() == list(range(1, 35)), call
         assert world.audit() | {"pending": 0, "balanced": True} == world.audit(), call
-        compact(world.bronze)
+        compact_tables(world.bronze)
         assert_nothing_is_left_a_day_later(world, call)
         assert world.placed() == list(range(1, 35)), call
 
@@ -95,7 +95,7 @@ def assert_nothing_is_left_a_day_later(world: World, call: str) -> None:
         for path in files(Path(table.uri)):
             os.utime(path, (1, 1))
     later = World(world.folder)
-    vacuum(later.bronze, 24)
+    vacuum_tables(later.bronze, 24)
     for table in later.bronze.tables.values():
         used = {path.rpartition("/")[2] for path in DeltaTable(table.uri).file_uris()}
         there = {path.name for path in files(Path(table.uri)) if "_delta_log" not in path.parts or "#" in path.name}
@@ -153,7 +153,7 @@ def test_amid_forget(of_anna: Path, tmp_path: Path, places: Sequence[int]) -> No
         assert world.audit() | {"pending": 0, "balanced": True} == world.audit(), call
         world.append(event(77))
         parse(world)
-        compact(world.bronze)
+        compact_tables(world.bronze)
         open_view_opener(world.settings, folder).close()  # Headwater has run in between
         done = ForgetRequest(World(folder).settings, WANTED).forget()
         assert (done["state"], done["proof"]["found"], said_in(folder)) == ("done", 0, []), call
@@ -161,6 +161,11 @@ def test_amid_forget(of_anna: Path, tmp_path: Path, places: Sequence[int]) -> No
         world = World(folder)
         assert world.sequences("events") == [1, 3, 8], call
         assert world.audit() | {"stored": 3, "removed": 3, "rejected": 1, "balanced": True} == world.audit(), call
-        acts = open_admin_log(*lake_place(world.settings)).query("SELECT subject FROM t").column("subject").to_pylist()
+        acts = (
+            open_admin_log(*lake_root_and_options(world.settings))
+            .run_query("SELECT subject FROM t")
+            .column("subject")
+            .to_pylist()
+        )
         receipts = [json.loads(path.read_text()) for path in (folder / "lake" / "forgotten").glob("*.json")]
         assert {(each["id"], each["state"]) for each in receipts} == {(act, "done") for act in acts}, call

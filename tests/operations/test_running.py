@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headwater.common.errors import GiveUp, Retry
-from headwater.operations.local.child_process import settings_line
+from headwater.operations.local.child_process import encode_settings
 from headwater.operations.settings import load_settings
 from tests.support.running import Running, headwater
 
@@ -85,7 +85,7 @@ def test_a_supervisor_follows_a_killed_one_on_the_same_port_while_its_parser_is_
 def test_what_libraries_do_at_an_interpreters_end_is_not_how_a_child_ends(
     fault: type[Exception] | None, status: int, tmp_path: Path
 ) -> None:
-    told = settings_line(load_settings({"data": tmp_path}, environment={})[0])
+    told = encode_settings(load_settings({"data": tmp_path}, environment={})[0])
     command = [sys.executable, "-c", CRASHES_AT_THE_END, *([fault.__name__] if fault else [])]
     done = subprocess.run(command, input=told, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (status, b"done\n")

@@ -54,7 +54,7 @@ def test_a_pass_and_an_answer_beside_the_runtimes_packages(runtime: str, tmp_pat
     world = World(tmp_path / "data")
     world.append(*bodies(EVENTS))
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     subprocess.run([*build, str(tmp_path), str(ROOT)], check=True)

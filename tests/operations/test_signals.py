@@ -56,7 +56,7 @@ def test_a_supervisor_that_waits_for_its_children_is_told_to_end_at_any_line(tmp
         def at(line: int) -> bool:
             supervisor = Supervisor(settings, tmp_path, listener)
             ended = []
-            told = is_told_at(line, supervisor.stop, lambda: ended.append(supervisor.next_ended()))
+            told = is_told_at(line, supervisor.stop, lambda: ended.append(supervisor.wait_for_ended_child()))
             assert ended == [None]
             return told
 

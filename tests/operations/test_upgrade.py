@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.common.errors import LakeUnavailable, NotKnown
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.home import IndexHome
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
@@ -61,7 +61,7 @@ def test_the_log_goes_on_where_the_parser_before_stopped(before: Path) -> None:
     world = World(before)
     old = world.audit()
     assert (old["pending"], old["balanced"]) == (1, True)
-    assert world.parser().step() == 1
+    assert world.parser().commit_next() == 1
     new = world.audit()
     assert (new["pending"], new["stored"], new["balanced"]) == (0, old["stored"] + 1, True)
     assert (new["received"], new["duplicates"], new["rejected"], new["refused"]) == (
@@ -73,24 +73,26 @@ def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
     before: Path, home: IndexHome, open_views: ViewOpener
 ) -> None:
     world, rules = World(before), default_rules()
-    world.parser().step()
+    world.parser().commit_next()
     follower = IndexFollower(home, world.bronze)
-    assert home.current().path.name == OLD_INDEX
+    assert home.published_file().path.name == OLD_INDEX
     assert "gold/mailing.contact" in reached(open_views)
-    assert not open_views.rules().indexed
-    while follower.step(rules):
-        assert home.current().path.name == OLD_INDEX
+    assert not open_views.active_rules().is_indexed
+    while follower.process_batches(rules):
+        assert home.published_file().path.name == OLD_INDEX
         assert "gold/late.mail" not in reached(open_views)
-    assert home.current().path == home.path_for(rules)
+    assert home.published_file().path == home.index_path(rules)
     assert {"gold/mailing.contact", "gold/late.mail"} <= reached(open_views)
     assert "gold/late.mail" in reached(open_views, asOf="2027-01-01T00:00:00Z")
-    assert [file.name for file in (before / "index").glob("*.sqlite")] == [home.path_for(rules).name]
+    assert [file.name for file in (before / "index").glob("*.sqlite")] == [home.index_path(rules).name]
     follower.close()
 
 
 def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(open_views: ViewOpener) -> None:
     to_bronze, to_silver, to_gold = (f"0195c000-0000-7000-8000-{number:012d}" for number in (1, 2, 3))
-    found = open_views.now(lambda live, _: run_lineage(RunHistory(live), to_silver, RunContents({}, {}, [], []), []))
+    found = open_views.query_current_index(
+        lambda live, _: run_lineage(RunHistory(live), to_silver, RunContents({}, {}, [], []), [])
+    )
     assert found.run.job.name == "to_silver"
     assert [each.written_by.id for each in found.reads if each.written_by] == [to_bronze]
     assert to_gold in {reader.id for each in found.writes for reader in each.read_by}
@@ -101,27 +103,27 @@ def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_bui
 ) -> None:
     world, rules = World(before), default_rules()
     world.append(*(event(f"{number:032x}") for number in range(AT_ONCE)))
-    while world.parser().step():
+    while world.parser().commit_next():
         pass
     follower = IndexFollower(home, world.bronze)
-    assert follower.step(rules)
-    home.current().path.write_bytes(b"no database" * 1000)
+    assert follower.process_batches(rules)
+    home.published_file().path.write_bytes(b"no database" * 1000)
     with pytest.raises(LakeUnavailable):
         reached(open_views)
-    assert home.damaged_file()
-    assert 0 < follower.step(rules) < AT_ONCE // 10, "it goes on where it was"
-    assert follower.step(rules) == 0
+    assert home.reported_damaged_path()
+    assert 0 < follower.process_batches(rules) < AT_ONCE // 10, "it goes on where it was"
+    assert follower.process_batches(rules) == 0
     assert "gold/late.mail" in reached(open_views)
     follower.close()
 
 
 def test_other_rules_are_built_beside_those_in_force(before: Path, home: IndexHome, open_views: ViewOpener) -> None:
     follower = IndexFollower(home, World(before).bronze)
-    while follower.step(open_views.rules().rules.names):
+    while follower.process_batches(open_views.active_rules().rules.names):
         pass
     (before / "rules").mkdir()
     (before / "rules" / "names.yaml").write_text(RENAMED)
-    while follower.step(open_views.rules().rules.names):
+    while follower.process_batches(open_views.active_rules().rules.names):
         assert ask(open_views, "impact", {"dataset": "gold/mailing"})["column"]["namespace"] == "s3://lake"
     assert ask(open_views, "impact", {"dataset": "gold/mailing"})["column"]["namespace"] == "s3://data"
     follower.close()
@@ -157,12 +159,12 @@ def test_renamed_tables_and_columns_of_an_older_file_have_their_current_names(tm
 
 def test_a_file_of_these_rules_that_lacks_a_table_is_damaged(before: Path, home: IndexHome) -> None:
     follower = IndexFollower(home, World(before).bronze)
-    while follower.step(default_rules()):
+    while follower.process_batches(default_rules()):
         pass
     follower.close()
-    with closing(sqlite3.connect(home.current().path)) as harmed:
+    with closing(sqlite3.connect(home.published_file().path)) as harmed:
         harmed.execute("DROP TABLE edges")
-    with closing(open_for_reading(home.current().path)) as opened, pytest.raises(sqlite3.OperationalError):
+    with closing(open_for_reading(home.published_file().path)) as opened, pytest.raises(sqlite3.OperationalError):
         opened.execute("SELECT * FROM edges")
 
 
@@ -203,7 +205,7 @@ def answer(released: World) -> Iterator[ViewOpener]:
 def parsed(world: World, events: list[Json]) -> World:
     world.append(*map(body, events))
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
     return world
 
@@ -228,12 +230,12 @@ def test_an_upgrade_of_the_release_answers_by_its_index_until_the_new_one_is_who
     parsed(released, SINCE)
     home, rules = IndexHome(released.folder / "index"), default_rules()
     follower = IndexFollower(home, released.bronze)
-    while follower.step(rules):
-        assert (answers(answer), answer.rules().indexed) == (before, False)
+    while follower.process_batches(rules):
+        assert (answers(answer), answer.active_rules().is_indexed) == (before, False)
     follower.close()
     other = IndexHome(released.folder / "from scratch")
     follower = IndexFollower(other, released.bronze)
-    while follower.step(rules):
+    while follower.process_batches(rules):
         pass
     follower.close()
     scratch = ViewOpener(other, RulesFiles(released.folder / "rules"))
@@ -249,12 +251,12 @@ def test_what_retention_removed_before_the_rebuild_is_unknown_and_not_unused(
     assert len(released.sequences("events")) == len(SINCE)
     assert verdicts(answer, "bronze/customers")["email"] == "used", "the older index took what was removed"
     follower = IndexFollower(IndexHome(released.folder / "index"), released.bronze)
-    while follower.step(default_rules()):
+    while follower.process_batches(default_rules()):
         pass
     follower.close()
     before_us = released.bronze.removed_before_us()
     assert before_us is not None
-    day = str(iso(before_us)).partition("T")[0]
+    day = str(iso_time(before_us)).partition("T")[0]
     removed = f"events before {day} were removed"
     wanted = {"id": removed, "email": removed, "phone": "used"}
     assert verdicts(answer, "bronze/customers") == wanted
@@ -271,14 +273,14 @@ def test_what_retention_removed_before_the_rebuild_is_unknown_and_not_unused(
 
 def test_an_index_that_took_what_retention_removed_goes_on_proving_it(released: World, answer: ViewOpener) -> None:
     follower = IndexFollower(IndexHome(released.folder / "index"), parsed(released, SINCE).bronze)
-    while follower.step(default_rules()):
+    while follower.process_batches(default_rules()):
         pass
     before = answers(answer)
     delete_old_events(released.bronze, 3)
-    while follower.step(default_rules()):
+    while follower.process_batches(default_rules()):
         pass
     follower.close()
     follower = IndexFollower(IndexHome(released.folder / "index"), released.bronze)
-    assert follower.step(default_rules()) == 0
+    assert follower.process_batches(default_rules()) == 0
     follower.close()
     assert answers(answer) == before

@@ -237,16 +237,16 @@ def test_a_sink_whose_type_is_broken_does_not_stop_the_others(tmp_path: Path, mo
     install(tmp_path, "acme_sinks", "OPTIONS = 1", sinks={"acme": "acme_sinks"})
     monkeypatch.syspath_prepend(tmp_path)
     targets = target_registry.TARGETS
-    fresh = Registry("sink type", "headwater.sinks", targets.built_in, target_registry._as_module)
+    fresh = Registry("sink type", "headwater.sinks", targets.built_in, target_registry._check_module)
     monkeypatch.setattr(sinks_file, "TARGETS", fresh)
     (tmp_path / "sinks.yml").write_text(
         "version: 1\nsinks:\n  new:\n    type: acme\n  old: {type: file, folder: archive}\n"
     )
     file = SinksFile(LocalSinksFile(tmp_path / "sinks.yml"))
-    assert [*file.current()] == ["old"]
+    assert [*file.current_sinks()] == ["old"]
     assert (file.problem or "").startswith(
         "sinks.yml, line 4, sinks, new: this sink does not run. The sink type 'acme' of"
     )
     (tmp_path / "sinks.yml").write_text("version: 1\nsinks: {new: {type: nothing}}")
-    assert [*file.current()] == ["old"]
+    assert [*file.current_sinks()] == ["old"]
     assert "known types: openlineage, marquez" in (file.problem or "")

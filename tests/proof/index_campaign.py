@@ -5,7 +5,7 @@ from random import Random
 from typing import NamedTuple
 
 from headwater.lineage.snapshots.as_of import AsOf, View
-from headwater.questions.unused import verdicts
+from headwater.questions.unused import verdicts_answer
 from tests.index.test_reference import indexed
 from tests.proof.campaign import EACH, JUDGES, Tally, Variant, Violation, campaign
 from tests.proof.judges import SURFACE_FIRST, USE_FIRST, WHOLE, all_exposures, exposure_of, folded, reached, spelt
@@ -53,7 +53,7 @@ def _judge(variants: Sequence[Variant], tally: Tally) -> None:
     events = [each for world, own in worlds.items() for each in _delivered(moved_events(own, world))]
     with (
         indexed(events, Random(len(events)), most_at_once=MOST_AT_ONCE) as open_views,
-        open_views.look(AsOf()) as here,
+        open_views.open_view(AsOf()) as here,
     ):
         answers = _Worlds(here)
         for each in placed:
@@ -83,7 +83,7 @@ class _Worlds:
 
     def __init__(self, here: View) -> None:
         self._here = here
-        used = verdicts(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE)
+        used = verdicts_answer(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE)
         self._used = by_world(used.items)
         self._shown = by_world(all_exposures(here.snapshot, here.rules, here.counted))
 

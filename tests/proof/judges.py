@@ -14,10 +14,10 @@ from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.snapshots.whole_rewrites import WINDOW_US
 from headwater.lineage.traversal.impact import Mode
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.surface import exposures, find_surface
-from headwater.questions.unused import verdicts
+from headwater.questions.surface import find_surface, surface_answer
+from headwater.questions.unused import verdicts_answer
 from tests.index.test_reference import indexed
 from tests.lineage.test_reference import canonical
 from tests.proof.event_edits import folded_column
@@ -91,14 +91,14 @@ class IndexJudge(Judge):
     def answers(self, events: Sequence[Delivered], asked: Asked, as_of_us: int | None = None) -> Answers:
         with (
             indexed(list(events), Random(len(events))) as open_views,
-            open_views.look(AsOf(as_of_us=as_of_us)) as here,
+            open_views.open_view(AsOf(as_of_us=as_of_us)) as here,
         ):
             return answers_of(here.snapshot, here.rules, here.counted, asked)
 
 
 def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, asked: Asked) -> Answers:
     """Ask the product's questions."""
-    used = verdicts(snapshot, rules, counted, asked=None, page=WHOLE).items
+    used = verdicts_answer(snapshot, rules, counted, asked=None, page=WHOLE).items
     return Answers(
         folded(((spelt(each), each.verdict) for each in used), USE_FIRST),
         folded(((spelt(each), exposure_of(each)) for each in all_exposures(snapshot, rules, counted)), SURFACE_FIRST),
@@ -110,7 +110,7 @@ def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, aske
 def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mode, *, forward: bool) -> Reached:
     asked, names = Subject(*column), default_rules()
     try:
-        found = reach(snapshot, names, asked, counted, forward=forward, mode=mode, bounds=FAR)
+        found = reach_answer(snapshot, names, asked, counted, forward=forward, mode=mode, bounds=FAR)
     except NeverWritten:
         return Reached(stops=frozenset({snapshot.resolve(names.canonical(*column[:2])).parts}))
     except (NotKnown, WrongQuestion):
@@ -127,7 +127,7 @@ def all_exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -
         looked = find_surface(snapshot, rules, counted, tag=TAG, source=None)
     except NotKnown:
         return ()
-    return exposures(snapshot, looked, tag=TAG, page=WHOLE).items
+    return surface_answer(snapshot, looked, tag=TAG, page=WHOLE).items
 
 
 def exposure_of(item: Any) -> str:

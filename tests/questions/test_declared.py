@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from headwater.api.openapi import document
+from headwater.api.openapi import openapi_document
 from headwater.api.routes import BASE, ROUTES
 from headwater.cli.printing import show
 from headwater.cli.question_commands import command
@@ -83,7 +83,7 @@ def test_what_is_out_of_form_is_refused_with_the_form(sent: dict[str, str], word
 
 
 def test_the_document_has_its_route_parameters_and_shape() -> None:
-    found = document([wide])
+    found = openapi_document([wide])
     operation = found["paths"][f"{BASE}/wide"]["get"]
     assert operation["summary"] == "Datasets with many columns"
     size = next(each for each in operation["parameters"] if each["name"] == "minSize")
@@ -95,7 +95,7 @@ def test_the_document_has_its_route_parameters_and_shape() -> None:
 
 def test_the_document_sorts_routes_by_what_they_ask() -> None:
     groups = defaultdict(set)
-    for path, methods in document(ROUTES)["paths"].items():
+    for path, methods in openapi_document(ROUTES)["paths"].items():
         for operation in methods.values():
             groups[operation["tags"][0]].add(path.removeprefix(f"{BASE}/"))
     assert {"impact", "coverage", "rules", "runs/{run}/lineage"} <= groups["lineage"]
@@ -106,7 +106,7 @@ def test_the_document_sorts_routes_by_what_they_ask() -> None:
 def test_the_command_takes_its_parameters_and_prints_its_answer(tmp_path: Path) -> None:
     world = World(tmp_path / "data")
     world.append(b"{}")
-    world.parser().step()
+    world.parser().commit_next()
     app = typer.Typer()
     app.callback()(lambda: None)
     command(app, wide, lambda found, as_json, _: show(found, as_json, lambda: found))

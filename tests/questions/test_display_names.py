@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.governance.contracts.breaks import Break
-from headwater.governance.contracts.reports import CheckedFile, junit_text, line_of
+from headwater.governance.contracts.reports import CheckedFile, break_line, junit_text
 from headwater.governance.planning.findings import AffectedColumn, plan_findings
 from headwater.governance.planning.markdown import change_text, column_text
 from headwater.governance.planning.schema import PlannedChange, PresentTable, PresentTables
@@ -24,7 +24,7 @@ from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.snapshots.derived_snapshots import FactSnapshot
 from headwater.questions.answer_types.lineage import Coverage, CoverageItem
 from headwater.questions.answer_types.lists import ChangeItem, Changes
-from headwater.questions.display_names import display_datasets, names_datasets
+from headwater.questions.display_names import may_contain_datasets, set_display_names
 from headwater.questions.subjects import Subject, find_column, find_dataset, find_job
 from tests.reference.small_events import Named, run, with_schema
 from tests.reference.world_events import Json, dataset, deliver, schema, symlinks
@@ -227,9 +227,9 @@ def test_coverage_and_changes_name_datasets_by_display_names_and_jobs_as_they_ar
         for of in ("dataset", "job")
     ]
     for items in (covered, changed):
-        display_datasets(items, lambda _: "b")
+        set_display_names(items, lambda _: "b")
         assert [item.display_name for item in items] == ["b", UNSET]
-    assert all(map(names_datasets, (Coverage, Changes)))
+    assert all(map(may_contain_datasets, (Coverage, Changes)))
 
 
 def test_plans_and_contract_checks_name_datasets_by_display_names() -> None:
@@ -246,7 +246,7 @@ def test_plans_and_contract_checks_name_datasets_by_display_names() -> None:
     assert change_text(found) == "not understood: lh.silver.orders#id"
     assert (found.namespace, found.dataset) == ("s3://lake", "Tables/silver/orders")
     broken = Break("column.removed", "s3://lake/Tables/silver/orders", "id", "it was removed")
-    assert line_of(broken) == "column.removed: s3://lake/Tables/silver/orders#id: it was removed"
+    assert break_line(broken) == "column.removed: s3://lake/Tables/silver/orders#id: it was removed"
     named = broken._replace(display_name="lh.silver.orders")
-    assert line_of(named) == "column.removed: lh.silver.orders#id: it was removed"
+    assert break_line(named) == "column.removed: lh.silver.orders#id: it was removed"
     assert 'name="column.removed lh.silver.orders#id"' in junit_text([CheckedFile("c.yaml", "", 1, [named])])

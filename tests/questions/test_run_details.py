@@ -208,7 +208,7 @@ def test_rules_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "system.yaml").write_text("version: 1\nsystem: [{dataset: 'tmp/*', sytem: true}]")
     (tmp_path / "links.yaml").write_text("version: 1\nlinks: [{host: a.b}]")
     files = RulesFiles(tmp_path)
-    assert allowed_link(files.current().links, "https://a.b/") == "https://a.b/"
+    assert allowed_link(files.current_rules().links, "https://a.b/") == "https://a.b/"
     assert "sytem" in files.problems[0]
 
 
@@ -219,14 +219,14 @@ def test_many_files_of_one_folder_extension_and_schema_are_one_entry_with_their_
     loaded = run(1, 0, *files, job="export")
     event = run(2, 10, made(("s3://lake", "out"), {"x": [source(ORIGIN, "x", CLEAR)]}), reads=[*files, *others])
     with indexed(deliver([loaded, event]), Random(1)) as views:
-        found = views.now(
+        found = views.query_current_index(
             lambda live, _: run_lineage(
-                RunHistory(live), RunHistory(live).key(uuid(2)), RunContents({}, {}, [], []), []
+                RunHistory(live), RunHistory(live).find_run_key(uuid(2)), RunContents({}, {}, [], []), []
             )
         )
-        wrote = views.now(
+        wrote = views.query_current_index(
             lambda live, _: run_lineage(
-                RunHistory(live), RunHistory(live).key(uuid(1)), RunContents({}, {}, [], []), []
+                RunHistory(live), RunHistory(live).find_run_key(uuid(1)), RunContents({}, {}, [], []), []
             )
         )
     reads = [(each.dataset, each.files) for each in found.reads if each.dataset.startswith("raw/")]

@@ -182,7 +182,7 @@ def by_plan(lake: Lake) -> Ask:
 
     def ask(text: str, _: str) -> Named:
         try:
-            table = tables.look(text)
+            table = tables.find_table(text)
         except HeadwaterError as error:
             raise Several(str(error)) from error
         assert table is not None, text

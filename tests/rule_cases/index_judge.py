@@ -8,10 +8,10 @@ from typing import Any, Self
 from headwater.common.errors import NotKnown
 from headwater.common.paging import ListPage
 from headwater.lineage.snapshots.as_of import AsOf, View
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Subject
-from headwater.questions.surface import exposures, find_surface
-from headwater.questions.unused import verdicts
+from headwater.questions.surface import find_surface, surface_answer
+from headwater.questions.unused import verdicts_answer
 from tests.index.test_reference import FAR, RULES, indexed, key_of
 from tests.reference.world_events import START
 from tests.rule_cases.case import Ask
@@ -31,7 +31,7 @@ class Index(Judge):
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             open_views = stack.enter_context(indexed(self.delivered, Random(len(self.delivered))))
-            self.here = stack.enter_context(open_views.look(AsOf(as_of_us=self.as_of_us, newest=True)))
+            self.here = stack.enter_context(open_views.open_view(AsOf(as_of_us=self.as_of_us, newest=True)))
             self._opened = stack.pop_all()
         return self
 
@@ -59,7 +59,7 @@ class Index(Judge):
         return {column: seconds(time) for column, time in found.items() if time is not None}
 
     def unused(self, ask: Ask) -> Any:
-        found = verdicts(
+        found = verdicts_answer(
             self.here.snapshot,
             self.here.rules,
             self.here.counted,
@@ -95,12 +95,12 @@ class Index(Judge):
             looked = find_surface(self.here.snapshot, self.here.rules, self.here.counted, tag=tag, source=source)
         except NotKnown:
             return []
-        return exposures(self.here.snapshot, looked, tag=tag, page=WHOLE).items
+        return surface_answer(self.here.snapshot, looked, tag=tag, page=WHOLE).items
 
 
 def reached(here: View, ask: Ask, *, forward: bool) -> Any:
     subject = Subject(*column_of(ask.about))
-    return reach(here.snapshot, RULES, subject, here.counted, forward=forward, mode=ask.mode, bounds=FAR)
+    return reach_answer(here.snapshot, RULES, subject, here.counted, forward=forward, mode=ask.mode, bounds=FAR)
 
 
 def hits(here: View, found: Any) -> dict[str, str]:

@@ -8,7 +8,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.snapshots.counted_edges import CountedEdges
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.questions.answer_types.common import Stop
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference import questions
 from tests.reference.possible_links import possible_links
@@ -206,7 +206,7 @@ def spelt_by(snapshot: Snapshot, namespace: str, ask: Ask) -> dict[str, str]:
 def linked(snapshot: Snapshot, counted: CountedEdges, name: tuple[str, str], *, forward: bool) -> list[Stop]:
     """Return the stops at a dataset."""
     asked, far = Subject(*name), Bounds(depth=1000, limit=10_000)
-    found = reach(snapshot, default_rules(), asked, counted, forward=forward, mode="any", bounds=far)
+    found = reach_answer(snapshot, default_rules(), asked, counted, forward=forward, mode="any", bounds=far)
     return [stop for stop in found.stops if stop.dataset == name[1]]
 
 

@@ -103,7 +103,7 @@ def test_a_file_that_is_taken_away_comes_anew_and_a_strange_one_is_left_alone(tm
         eventually(lambda: "not a file of proposals" in (runner.status.trouble or ""))
         assert path.read_text() == "something of somebody else"
         path.unlink()
-        eventually(lambda: world.ledger.counts("out").delivered == 1)
+        eventually(lambda: world.ledger.sink_counts("out").delivered == 1)
     assert plain(written(path)) != []
 
 
@@ -201,7 +201,7 @@ def test_a_registry_that_is_away_or_no_registry_is_waited_for(tmp_path: Path, ka
         with world.running(to_topic(kafka, topic, other.url)) as runner:
             eventually(lambda: "no Avro schema" in (runner.status.trouble or ""))
             other.answer = made.answer
-            eventually(lambda: world.ledger.counts("out").delivered == 1)
+            eventually(lambda: world.ledger.sink_counts("out").delivered == 1)
         with closing(open_sink(to_topic(kafka, topic, url), no_token)) as target:  # type: ignore[arg-type]
             assert (
                 target.check()

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from headwater.common.http_connection import retry_after
+from headwater.common.http_connection import retry_after_s
 from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, retry_all, unchanged_payloads
 from headwater.sinks.running.delivery import (
     ATTEMPT_BYTES,
@@ -14,7 +14,7 @@ from headwater.sinks.running.delivery import (
     MAX_TRIES,
     MAX_WAIT_S,
     Delivery,
-    Pace,
+    DeliveryPace,
 )
 from tests.support.data.sink_world import payloads
 
@@ -45,11 +45,11 @@ class Scripted:
 
 def deliver(target: Scripted, names: str, most: int = 1000) -> tuple[Delivery, list[float]]:
     """Attempt until nothing is left, or so often; returns the waits between attempts (s)."""
-    delivery = Delivery(target, Pace())
+    delivery = Delivery(target, DeliveryPace())
     delivery.add(payloads(names))
     waits: list[float] = []
     while not delivery.is_done and len(waits) < most:
-        waits.append(delivery.attempt())
+        waits.append(delivery.attempt_delivery())
     return delivery, waits
 
 
@@ -92,14 +92,14 @@ def test_what_a_target_fails_at_is_found_by_halves_and_given_up_only_beside_othe
 def test_a_target_that_fails_at_everything_is_waited_for_and_nothing_is_given_up() -> None:
     broken = True
     target = Scripted(lambda names: retry_all(len(names), "status 500", blames_event=True) if broken else Outcome())
-    delivery = Delivery(target, Pace())
+    delivery = Delivery(target, DeliveryPace())
     delivery.add(payloads("abcd"))
     for _ in range(200):
-        delivery.attempt()
+        delivery.attempt_delivery()
     assert (delivery.refused, delivery.delivered, delivery.trouble) == ([], 0, "status 500")
     broken = False
     while not delivery.is_done:
-        delivery.attempt()
+        delivery.attempt_delivery()
     assert (delivery.refused, delivery.delivered) == ([], 4)
 
 
@@ -110,7 +110,7 @@ def test_the_last_payloads_are_never_given_up_for_a_failure_but_ask_for_another_
     assert (delivery.refused, delivery.needs_probe) == ([], True)
     delivery.add(payloads("yz"))
     while not delivery.is_done:
-        delivery.attempt()
+        delivery.attempt_delivery()
     assert (refused(delivery), delivery.delivered) == ([*last], 2)
     assert delivery.refused[0].attempts >= MAX_TRIES
     assert "status 500" in delivery.refused[0].reason
@@ -127,12 +127,12 @@ def test_a_target_that_is_away_is_waited_for_ever_longer_and_asked_with_one_payl
 
 
 def test_sinks_that_failed_together_do_not_come_back_together() -> None:
-    assert len({Pace().after_fault(0.0) for _ in range(20)}) > 15
+    assert len({DeliveryPace().wait_after_fault_s(0.0) for _ in range(20)}) > 15
 
 
 def test_a_targets_wish_is_granted_but_not_for_ever() -> None:
-    assert Pace().after_fault(120.0) == 120.0
-    assert Pace().after_fault(1e9) == MAX_RETRY_AFTER_S
+    assert DeliveryPace().wait_after_fault_s(120.0) == 120.0
+    assert DeliveryPace().wait_after_fault_s(1e9) == MAX_RETRY_AFTER_S
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_targets_wish_is_granted_but_not_for_ever() -> None:
     ],
 )  # fmt: skip
 def test_retry_after_is_seconds_or_a_date(header: str, least: float, most: float) -> None:
-    assert least <= retry_after({"retry-after": header}) <= most
+    assert least <= retry_after_s({"retry-after": header}) <= most
 
 
 def test_only_what_a_batchs_answer_names_is_sent_again() -> None:
@@ -156,22 +156,22 @@ def test_only_what_a_batchs_answer_names_is_sent_again() -> None:
 
 def test_an_attempt_is_no_larger_than_a_target_can_be_asked_to_take_at_once() -> None:
     target = Scripted(lambda _: Outcome(), largest=100)
-    delivery = Delivery(target, Pace())
+    delivery = Delivery(target, DeliveryPace())
     delivery.add(payloads("abcde", size=ATTEMPT_BYTES // 2))
     delivery.add(payloads("f", size=ATTEMPT_BYTES * 3))
     while not delivery.is_done:
-        delivery.attempt()
+        delivery.attempt_delivery()
     assert target.attempts == [["a", "b"], ["c", "d"], ["e"], ["f"]]
 
 
 def test_a_rate_is_kept_between_attempts() -> None:
-    delivery = Delivery(Scripted(lambda _: Outcome(), largest=4), Pace(rate=2.0))
+    delivery = Delivery(Scripted(lambda _: Outcome(), largest=4), DeliveryPace(rate=2.0))
     delivery.add(payloads("abcdef"))
-    assert [delivery.attempt(), delivery.attempt()] == [2.0, 1.0]
+    assert [delivery.attempt_delivery(), delivery.attempt_delivery()] == [2.0, 1.0]
 
 
 def test_what_is_unfit_is_refused_without_an_attempt() -> None:
     target = Scripted(lambda _: Outcome())
-    delivery = Delivery(target, Pace())
+    delivery = Delivery(target, DeliveryPace())
     delivery.add([each._replace(unfit="too large") for each in payloads("a")])
     assert (delivery.is_done, refused(delivery), target.attempts) == (True, ["a"], [])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headwater.lake.bronze_follower import sources_ahead, sources_before
-from headwater.lake.maintenance import compact, vacuum
+from headwater.lake.maintenance import compact_tables, vacuum_tables
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.control.service import parse_position, preview_payloads, redrive_failures
@@ -45,7 +45,7 @@ def test_what_the_lake_has_arrives_once_and_in_order(world: SinkWorld, server: S
     assert server.taken == made
     world.settle(sink(type="openlineage", url=server.url, batch=batch))
     assert server.taken == made, "a second start must send nothing again"
-    assert world.ledger.counts("out") == (20, 0, 0)
+    assert world.ledger.sink_counts("out") == (20, 0, 0)
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_a_sink_takes_only_what_its_filter_says(
     world.store(*map(body, made.values()))
     world.settle(sink(type="openlineage", url=server.url, only=only))
     assert server.taken == [made[name] for name in wanted]
-    assert world.ledger.counts("out") == (len(wanted), 0, 5 - len(wanted))
+    assert world.ledger.sink_counts("out") == (len(wanted), 0, 5 - len(wanted))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_target_that_takes_nothing_is_waited_for_and_then_gets_all_in_order(
         server.wait(lambda: len(server.taken) == 6)
         eventually(lambda: runner.status.state == "caught up" and runner.status.trouble is None)
     assert server.taken == made
-    assert world.ledger.counts("out") == (6, 0, 0)
+    assert world.ledger.sink_counts("out") == (6, 0, 0)
 
 
 def test_a_target_that_answers_too_late_or_is_cut_off_gets_the_event_again(
@@ -122,7 +122,7 @@ def test_a_target_that_answers_too_late_or_is_cut_off_gets_the_event_again(
     with world.running(sink(type="openlineage", url=server.url, timeout="300ms")) as runner:
         eventually(partial(says, runner, "IncompleteRead"))
         eventually(partial(says, runner, "timed out"))
-        eventually(lambda: world.ledger.counts("out") == (1, 0, 0))
+        eventually(lambda: world.ledger.sink_counts("out") == (1, 0, 0))
         late.set()
     assert {*runs(server.taken)} == {*runs([made])}
 
@@ -137,7 +137,7 @@ def test_an_address_where_nobody_listens_and_a_certificate_that_is_wrong_are_nam
     for url, word in (("http://127.0.0.1:1", "refused"), (https, "SSL"), (nowhere, f"No response from {nowhere}")):
         with world.running(sink(type="openlineage", url=url)) as runner:
             eventually(partial(says, runner, word))
-    assert world.ledger.counts("out") == (0, 0, 0)
+    assert world.ledger.sink_counts("out") == (0, 0, 0)
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: Si
     assert server.taken == [event for event in made if event["run"]["runId"] not in (bad, poison)]
     assert world.dead()[bad] == "status 422: no such thing"
     assert "although it accepts another one: status 500" in world.dead()[poison]
-    assert world.ledger.counts("out") == (4, 2, 0)
+    assert world.ledger.sink_counts("out") == (4, 2, 0)
 
     server.answer = refuse(bad, status=422)
     with closing(open_sink(out, Secrets(no_token, {}).reveal)) as target:
@@ -178,7 +178,7 @@ def test_what_fails_for_ever_at_the_end_of_a_partition_holds_up_no_other_one(
         server.wait(lambda: server.taken == later)
         eventually(lambda: runner.status.state == "caught up")
     assert [*world.dead()] == runs([poison])
-    assert world.ledger.counts("out") == (3, 1, 0)
+    assert world.ledger.sink_counts("out") == (3, 1, 0)
 
 
 def test_what_a_batchs_answer_names_is_refused_or_sent_again_alone(world: SinkWorld, server: SinkServer) -> None:
@@ -193,7 +193,7 @@ def test_what_a_batchs_answer_names_is_refused_or_sent_again_alone(world: SinkWo
     world.settle(sink(type="openlineage", url=server.url, batch=100))
     assert [runs(asked.events) for asked in server.asked] == [runs(made), runs(made[3:4])]
     assert world.dead() == {runs(made)[1]: "no such thing"}
-    assert world.ledger.counts("out") == (4, 1, 0)
+    assert world.ledger.sink_counts("out") == (4, 1, 0)
 
 
 def test_events_of_one_run_keep_their_order_whatever_fails(world: SinkWorld, server: SinkServer) -> None:
@@ -203,7 +203,7 @@ def test_events_of_one_run_keep_their_order_whatever_fails(world: SinkWorld, ser
     count = iter(range(1000))
     server.answer = lambda _: Said(500 if next(count) % 3 == 1 else 200)
     world.settle(sink(type="openlineage", url=server.url, batch=4))
-    assert world.ledger.counts("out") == (20, 0, 0)
+    assert world.ledger.sink_counts("out") == (20, 0, 0)
     assert all(states(server.taken, run) == ["START", "COMPLETE"] for run in runs(starts))
 
 
@@ -223,8 +223,8 @@ def test_two_sinks_on_one_lake_do_not_wait_for_each_other(world: SinkWorld, serv
         with world.running(first), world.running(sink(type="openlineage", url=server.url)) as quick:
             server.wait(lambda: len(server.taken) == 50)
             eventually(lambda: quick.status.state == "caught up")
-            assert world.ledger.counts("out").delivered == 50
-            assert world.ledger.counts("stuck").delivered == 0
+            assert world.ledger.sink_counts("out").delivered == 50
+            assert world.ledger.sink_counts("stuck").delivered == 0
             hold.set()
             stuck.wait(lambda: len(stuck.taken) == 50)
 
@@ -252,12 +252,12 @@ def test_what_was_delivered_before_a_stop_is_not_delivered_again(world: SinkWorl
     out = sink(type="openlineage", url=server.url)
     with world.running(out):
         server.wait(lambda: len(server.asked) > 5)
-    assert world.ledger.counts("out")[:2] == (4, 1)
+    assert world.ledger.sink_counts("out")[:2] == (4, 1)
     assert [*world.dead()] == [bad]
     server.answer = lambda _: Said()
     world.settle(out)
     assert server.taken == [event for event in made if event["run"]["runId"] != bad]
-    assert world.ledger.counts("out") == (7, 1, 0)
+    assert world.ledger.sink_counts("out") == (7, 1, 0)
 
 
 @pytest.mark.slow
@@ -276,7 +276,7 @@ def test_a_reset_sink_sends_again_from_there_and_counts_go_on(world: SinkWorld, 
     world.ledger.reset("out", sources_before(world.bronze, 1 << 60))
     world.settle(out)
     assert len(server.taken) == 14
-    assert world.ledger.counts("out").delivered == 14
+    assert world.ledger.sink_counts("out").delivered == 14
 
 
 @pytest.mark.slow
@@ -352,9 +352,9 @@ def test_the_ledger_stays_small_and_keeps_what_it_says(world: SinkWorld, server:
     for event in made:
         world.store(body(event))
         world.settle(out)
-    compact(world.ledger)
-    vacuum(world.ledger, 24)
-    assert world.ledger.counts("out") == (1, 1, 0)
+    compact_tables(world.ledger)
+    vacuum_tables(world.ledger, 24)
+    assert world.ledger.sink_counts("out") == (1, 1, 0)
     assert [*world.dead()] == [runs(made)[0]]
     world.settle(out)
     assert len(server.asked) == 2

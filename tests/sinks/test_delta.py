@@ -81,7 +81,7 @@ def test_a_run_is_a_row_at_its_end_and_jobs_datasets_and_open_runs_are_none(tmp_
 
 
 def epoch(world: SinkWorld) -> str:
-    return str(world.bronze.events.query("SELECT incarnation FROM t LIMIT 1").column("incarnation")[0].as_py())
+    return str(world.bronze.events.run_query("SELECT incarnation FROM t LIMIT 1").column("incarnation")[0].as_py())
 
 
 def test_what_is_delivered_again_is_there_once_and_a_late_event_adds_a_newer_row(tmp_path: Path) -> None:

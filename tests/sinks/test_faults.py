@@ -22,12 +22,12 @@ def test_a_fault_holds_up_no_other_sink_and_loses_nothing(tmp_path: Path, name: 
         with world.running(out) as faulty, world.running(healthy):
             for first in (0, 5, 10):
                 world.store(*bodies(made[first : first + 5]))
-                eventually(lambda upto=first + 5: world.ledger.counts("healthy").delivered == upto)  # type: ignore[misc]
-            assert fault.passes or world.ledger.counts("out") == (0, 0, 0)
+                eventually(lambda upto=first + 5: world.ledger.sink_counts("healthy").delivered == upto)  # type: ignore[misc]
+            assert fault.passes or world.ledger.sink_counts("out") == (0, 0, 0)
             if not fault.passes and name != "answers after 30 s":
                 eventually(lambda: faulty.status.trouble)
             if fault.passes:
-                eventually(lambda: sum(world.ledger.counts("out")) == 15)
+                eventually(lambda: sum(world.ledger.sink_counts("out")) == 15)
             over.set()
         repaired = sink(type="openlineage", url=server.url)
         world.settle(repaired)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headwater.common.errors import WrongSetting
-from headwater.sinks.interface.sinks_file import LocalSinksFile, SinksFile, read_sinks
+from headwater.sinks.interface.sinks_file import LocalSinksFile, SinksFile, parse_sinks
 from tests.support.data.sink_world import sink
 from tests.support.paths import ROOT
 
@@ -15,7 +15,7 @@ LINE = "  out: {type: openlineage, url: 'https://one.example.org', "
 
 def wrong(text: str) -> str:
     with pytest.raises(WrongSetting) as caught:
-        read_sinks(text, "sinks.yml")
+        parse_sinks(text, "sinks.yml")
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -59,12 +59,12 @@ def test_what_is_no_file_of_sinks_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "version: 1", "version: 1\nsinks: {}", "# nothing yet"])
 def test_a_file_may_name_none(text: str) -> None:
-    assert read_sinks(text, "sinks.yml") == ({}, {})
+    assert parse_sinks(text, "sinks.yml") == ({}, {})
 
 
 def test_the_examples_of_the_documentation_can_be_read() -> None:
     _, *examples = (ROOT / "docs/reference/sinks.md").read_text().split("```yaml\n")
-    found = [read_sinks(text.split("```")[0], "sinks.yml").sinks for text in examples]
+    found = [parse_sinks(text.split("```")[0], "sinks.yml").sinks for text in examples]
     assert [[each.options.type for each in sinks.values()] for sinks in found] == [
         ["marquez", "openlineage", "kafka", "file"],
         ["openlineage", "openlineage"],
@@ -81,18 +81,18 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
 
 def test_a_change_is_seen_and_a_broken_file_leaves_the_last_good_sinks(tmp_path: Path) -> None:
     file = SinksFile(LocalSinksFile(tmp_path / "sinks.yml"))
-    assert (file.current(), file.problem) == ({}, None)
+    assert (file.current_sinks(), file.problem) == ({}, None)
     (tmp_path / "sinks.yml").write_text(GOOD)
-    good = file.current()
+    good = file.current_sinks()
     assert [*good] == ["out"]
     (tmp_path / "sinks.yml").write_text(GOOD.replace("openlineage", "openlinage"))
-    assert file.current() == good
+    assert file.current_sinks() == good
     assert "line 3" in (file.problem or "")
     (tmp_path / "sinks.yml").write_text(GOOD.replace("one", "another"))
-    assert file.current() != good
+    assert file.current_sinks() != good
     assert file.problem is None
     (tmp_path / "sinks.yml").unlink()
-    assert file.current() == {}
+    assert file.current_sinks() == {}
 
 
 def test_a_pause_of_nothing_is_taken_as_documented() -> None:

@@ -72,7 +72,7 @@ def test_a_body_that_is_not_read_to_its_end_is_not_taken_for_the_next_answer() -
     with sink_server() as server, closing(poster(server.url)) as out:
         large = b"x" * (3 << 20)
         server.answer = lambda _: Said(200, large if len(server.asked) == 2 else b"{}")
-        assert [len(out.ask("POST", "/", b"{}").body) for _ in range(5)] == [2, 2, 1 << 20, 2, 2]
+        assert [len(out.request("POST", "/", b"{}").body) for _ in range(5)] == [2, 2, 1 << 20, 2, 2]
 
 
 def test_one_connection_carries_all_requests() -> None:
@@ -81,7 +81,9 @@ def test_one_connection_carries_all_requests() -> None:
             answer_once(connection)
 
     with speaking(answer_thrice) as url, closing(poster(url)) as out:
-        assert [out.ask("POST", "/", b"{}").status for _ in range(3)] == [200] * 3  # nobody takes a second connection
+        assert [out.request("POST", "/", b"{}").status for _ in range(3)] == [
+            200
+        ] * 3  # nobody takes a second connection
 
 
 def test_a_connection_that_the_server_closed_meanwhile_is_made_anew() -> None:
@@ -95,9 +97,9 @@ def test_a_connection_that_the_server_closed_meanwhile_is_made_anew() -> None:
         gone.set()
 
     with speaking(answer_and_go, answer_once) as url, closing(poster(url)) as out:
-        assert out.ask("POST", "/", b"{}").status == 200
+        assert out.request("POST", "/", b"{}").status == 200
         assert closed.wait(10)
-        assert out.ask("POST", "/", b"{}").status == 200
+        assert out.request("POST", "/", b"{}").status == 200
         assert gone.wait(10)
 
 
@@ -122,7 +124,7 @@ def test_nothing_is_sent_twice_by_itself() -> None:
     with sink_server() as server, closing(poster(server.url)) as out:
         server.answer = hang_up
         with pytest.raises(Retry, match="No response from http://127"):
-            out.ask("POST", "/", b"{}")
+            out.request("POST", "/", b"{}")
         assert len(asked) == 1
 
 
@@ -130,7 +132,7 @@ def test_a_header_that_is_none_is_a_wrong_setting_not_a_fault_of_ours() -> None:
     with sink_server() as server:
         made = Poster(server.url, lambda *_: {"x-key": "a\r\nb"}, timeout_s=5, ca=None, compress=False)
         with closing(made) as out, pytest.raises(WrongSetting, match="Correct `url` or `headers`"):
-            out.ask("POST", "/", b"{}")
+            out.request("POST", "/", b"{}")
         assert server.asked == []
 
 
@@ -140,14 +142,14 @@ def test_a_proxy_of_the_environment_is_used_with_its_credentials_unless_the_host
     with sink_server() as proxy, sink_server() as server:
         monkeypatch.setenv("http_proxy", proxy.url.replace("//", "//me:pass%21@"))
         with closing(poster("http://nowhere.invalid/api")) as out:
-            assert out.ask("POST", "/v1/lineage", b"{}").status == 200
+            assert out.request("POST", "/v1/lineage", b"{}").status == 200
         (asked,) = proxy.asked
         assert asked.path == "http://nowhere.invalid/api/v1/lineage"
         assert asked.headers["host"] == "nowhere.invalid"
         assert asked.headers["proxy-authorization"] == "Basic bWU6cGFzcyE="
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         with closing(poster(server.url)) as out:
-            assert out.ask("POST", "/v1/lineage", b"{}").status == 200
+            assert out.request("POST", "/v1/lineage", b"{}").status == 200
         assert (len(proxy.asked), [each.path for each in server.asked]) == (1, ["/v1/lineage"])
     monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:1")
     with pytest.raises(WrongSetting, match="Correct HTTP_PROXY"):
@@ -164,7 +166,7 @@ def test_https_goes_through_a_tunnel(monkeypatch: pytest.MonkeyPatch) -> None:
     with speaking(refuse) as proxy:
         monkeypatch.setenv("https_proxy", proxy)
         with closing(poster("https://nowhere.invalid")) as out, pytest.raises(Retry, match="407"):
-            out.ask("POST", "/", b"{}")
+            out.request("POST", "/", b"{}")
     assert heard[0].startswith(b"CONNECT nowhere.invalid:443 ")
 
 
@@ -177,9 +179,9 @@ def test_a_certificate_counts_if_the_file_of_the_setting_has_it(tmp_path: Path) 
     tls.load_cert_chain(certificate, key)
     with speaking(answer_once, answer_once, tls=tls) as url:
         with closing(poster(url)) as out, pytest.raises(Retry, match="CERTIFICATE_VERIFY_FAILED"):
-            out.ask("POST", "/", b"{}")
+            out.request("POST", "/", b"{}")
         with closing(poster(url, ca=str(certificate))) as out:
-            assert out.ask("POST", "/", b"{}").body == b"{}"
+            assert out.request("POST", "/", b"{}").body == b"{}"
 
 
 def test_a_silence_ends_after_its_timeout_and_the_next_request_is_answered() -> None:
@@ -193,9 +195,9 @@ def test_a_silence_ends_after_its_timeout_and_the_next_request_is_answered() -> 
         context = httpx.create_ssl_context()
         with closing(PersistentConnection(url, timeout_s=1.0, context=context)) as connection:
             with pytest.raises(Retry, match="timed out"):
-                connection.ask("POST", "/", b"{}", {})
+                connection.request("POST", "/", b"{}", {})
             silent.set()
-            assert connection.ask("POST", "/", b"{}", {}).status == 200
+            assert connection.request("POST", "/", b"{}", {}).status == 200
 
 
 HEAD = OK.removesuffix(b"{}")
@@ -216,9 +218,9 @@ def test_a_target_that_sends_byte_by_byte_has_one_deadline_for_all_of_it(at_once
 
     with speaking(trickle, answer_once) as url, closing(poster(url, timeout_s=0.4)) as out:
         with pytest.raises(Retry, match="timed out"):
-            out.ask("POST", "/", b"{}")
+            out.request("POST", "/", b"{}")
         gone.set()
-        assert out.ask("POST", "/", b"{}").status == 200
+        assert out.request("POST", "/", b"{}").status == 200
 
 
 def trickling(gone: threading.Event, begin: bytes) -> Callable[[socket.socket], None]:
@@ -239,7 +241,7 @@ def test_a_tls_handshake_that_comes_byte_by_byte_has_a_deadline(tmp_path: Path) 
     record = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"  # the head of a long ServerHello
     with speaking(trickling(gone, record)) as url, closing(poster(url.replace("http", "https"), timeout_s=0.4)) as out:
         with pytest.raises(Retry, match="handshake operation timed out"):
-            out.ask("POST", "/", b"{}")
+            out.request("POST", "/", b"{}")
         gone.set()
 
 
@@ -285,12 +287,12 @@ def test_requests_that_are_left_behind_are_few() -> None:
     calls = BoundedCalls(0.01)
     for _ in range(4):
         with pytest.raises(Retry, match="No complete response within"):
-            calls.run(gone.wait)
+            calls.run_bounded(gone.wait)
     with pytest.raises(Retry, match="4 earlier requests"):
-        calls.run(gone.wait)
+        calls.run_bounded(gone.wait)
     gone.set()
     eventually(lambda: not [each for each in threading.enumerate() if each.name == "sink-request"])
-    assert calls.run(lambda: 7) == 7
+    assert calls.run_bounded(lambda: 7) == 7
 
 
 class _Forging:

@@ -23,10 +23,10 @@ from headwater.operations.local.health import COMPARED, FindingMeter
 from headwater.operations.runtime.storage import open_bronze
 from headwater.questions.answer_types.reports import Finding
 from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.shape import SinkEvent, Target, run_of
+from headwater.sinks.interface.shape import SinkEvent, Target, run_key_of
 from headwater.sinks.interface.support import DEEP, LONG_TEXT, MANY, ItemSupport, support_for
 from headwater.sinks.interface.target_registry import TARGETS, open_sink, target_module
-from headwater.sinks.losses import LossSelection, leaves, loss_report, losses_of, reported_items
+from headwater.sinks.losses import LossSelection, leaf_values, loss_report, losses_of, reported_items
 from headwater.sinks.merging.payloads import ConvertsSchemaChanges
 from tests.support.data.made_events import body, dataset_event, job_event, run_event
 from tests.support.data.samples import sample_lines
@@ -151,7 +151,7 @@ def samples() -> list[list[Event]]:
     """Return the events of each run, and each declaration, of all sample files, and those made here."""
     groups: dict[str, list[Event]] = defaultdict(list)
     for event in stored(line for file in sorted(EVENTS.glob("*.ndjson")) for line in sample_lines(file.name)):
-        groups[run_of(event.head) or event.head.event_id].append(json.loads(event.body))
+        groups[run_key_of(event.head) or event.head.event_id].append(json.loads(event.body))
     return [*groups.values(), *runs_made()]
 
 
@@ -220,7 +220,7 @@ def facets_changed(events: Sequence[Event]) -> Iterator[Changed]:
         merged = {name: value for event in events for name, value in (at(event, way) or {}).items()}
         plain = 0
         for name, facet in sorted(merged.items()):
-            for path, value in leaves(facet) if name not in ("lineage", "columnLineage") else ():
+            for path, value in leaf_values(facet) if name not in ("lineage", "columnLineage") else ():
                 is_deep = len(path) > DEEP or any(isinstance(part, int) for part in path)
                 plain += not is_deep
                 part, called, is_long = f"{of} facet", name, isinstance(value, str) and len(value) > LONG_TEXT
@@ -442,7 +442,7 @@ def test_words_of_events_forge_no_lines_of_losses_and_no_labels_of_metrics(tmp_p
     run = {"runId": "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566", "facets": {forged: {"value": 1}}}
     world.store(body(run_event(run=run)), finding_event(forged, [silent], HistorySpan(0, 1)))
     assert ("run facet", "forged\\r\\n2026 ERROR\\x1b[2J") in lost(SINKS["purview"], world)
-    FindingMeter(open_bronze(world.settings)).measure()
+    FindingMeter(open_bronze(world.settings)).update_metrics()
     labels = [sample.labels["comparison"] for metric in COMPARED.collect() for sample in metric.samples]
     assert labels == ["forged\\r\\n2026 ERROR\\x1b[2J"]
 

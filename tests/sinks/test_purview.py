@@ -16,7 +16,7 @@ from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.control.service import preview_payloads, redrive_failures
 from headwater.sinks.interface.options import Sink
-from headwater.sinks.interface.sinks_file import read_sinks
+from headwater.sinks.interface.sinks_file import parse_sinks
 from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.feed import SinkFeed
 from headwater.sinks.targets.purview.atlas import type_definitions
@@ -134,7 +134,7 @@ def jobs(atlas: Atlas) -> dict[str, str]:
     ],
 )  # fmt: skip
 def test_a_name_as_sent_has_one_qualified_name(namespace: str, name: str, kind: str, qualified_name: str) -> None:
-    found = QualifiedNames((), default_rules()).explain(namespace, name)
+    found = QualifiedNames((), default_rules()).explain_name(namespace, name)
     assert (found["type"], found["qualified_name"]) == (kind, qualified_name)
     assert found["rule"]
     assert found["why"]
@@ -147,7 +147,7 @@ def test_a_sinks_own_rules_come_first_and_what_is_wrong_in_them_has_a_line() -> 
         "shown": "{table}",
     }  # fmt: skip
     names = qualified_names(purview("http://localhost", names=[own]).options)
-    found = names.explain("unitycatalog://adb-1.azuredatabricks.net", "main.sales.orders")
+    found = names.explain_name("unitycatalog://adb-1.azuredatabricks.net", "main.sales.orders")
     assert found["qualified_name"] == "databricks://adb-1.azuredatabricks.net/catalogs/main/SALES/orders"
     assert (found["rule"], found["shown"]) == ("unity", "orders")
     text = "version: 1\nsinks:\n  p:\n    type: purview\n    url: http://localhost\n    names:\n      - id: a\n{}"
@@ -161,7 +161,7 @@ def test_a_sinks_own_rules_come_first_and_what_is_wrong_in_them_has_a_line() -> 
     }
     for lines, words in wrong.items():
         with pytest.raises(WrongSetting, match=words):
-            read_sinks(text.format(lines), "sinks.yml")
+            parse_sinks(text.format(lines), "sinks.yml")
     with pytest.raises(WrongQuestion, match="type purview"):
         qualified_names(sink(type="openlineage", url="http://localhost").options)
 
@@ -172,7 +172,7 @@ def test_names_mean_what_they_mean_in_the_folder_of_rules(tmp_path: Path) -> Non
         f"    to_namespace: '{LAKE}'\n    to_name: '{{path}}'\n"
     )
     names = qualified_names(purview("http://localhost", rules=str(tmp_path)).options)
-    assert names.explain("dbfs", "/mnt/lake/orders")["qualified_name"] == f"{ADLS}/orders"
+    assert names.explain_name("dbfs", "/mnt/lake/orders")["qualified_name"] == f"{ADLS}/orders"
     (tmp_path / "names.yaml").write_text("version: 2\n")
     with pytest.raises(WrongSetting, match=r"names\.yaml, line 1"):
         qualified_names(purview("http://localhost", rules=str(tmp_path)).options)
@@ -476,10 +476,10 @@ def test_loss_1_what_a_filter_keeps_back_is_counted_and_stays_in_the_lake(
     with account() as (atlas, server, out):
         world.settle(purview(server.url, only={"states": ["COMPLETE"]}), SECRET)
         assert jobs(atlas) == {"openlineage://tests/job": "COMPLETE"}
-        assert world.ledger.counts("out") == (1, 0, 1)
+        assert world.ledger.sink_counts("out") == (1, 0, 1)
         world.ledger.reset("out", {})
         world.settle(out, SECRET)
-        assert world.ledger.counts("out").delivered == 3
+        assert world.ledger.sink_counts("out").delivered == 3
 
 
 @pytest.mark.slow
@@ -506,7 +506,7 @@ def test_loss_5_runs_are_told_once_each_over_restarts_whatever_is_sent_again(tmp
         for _ in range(3):
             world.store(*bodies(made))
             world.settle(out, SECRET)
-        assert world.ledger.counts("out") == (25, 0, 0)
+        assert world.ledger.sink_counts("out") == (25, 0, 0)
         assert len(lineages(atlas)) == 25
 
 

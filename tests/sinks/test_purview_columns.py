@@ -10,7 +10,7 @@ import pytest
 from headwater.common.errors import WrongSetting
 from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.interface.sinks_file import read_sinks
+from headwater.sinks.interface.sinks_file import parse_sinks
 from headwater.sinks.interface.target_registry import open_sink
 from headwater.sinks.running.feed import SinkFeed
 from tests.sinks.test_purview import ADLS, SECRET, account, columns, lineages, table
@@ -394,4 +394,4 @@ def test_what_is_wrong_in_columns_of_a_rule_has_a_line() -> None:
     }
     for lines, words in wrong.items():
         with pytest.raises(WrongSetting, match=words):
-            read_sinks(text.format(lines), "sinks.yml")
+            parse_sinks(text.format(lines), "sinks.yml")

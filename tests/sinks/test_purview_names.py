@@ -75,7 +75,7 @@ def accelerator_names() -> QualifiedNames:
 def test_names_of_the_databricks_accelerator(
     accelerator_names: QualifiedNames, namespace: str, name: str, qualified_name: str
 ) -> None:
-    assert accelerator_names.explain(namespace, name)["qualified_name"] == qualified_name
+    assert accelerator_names.explain_name(namespace, name)["qualified_name"] == qualified_name
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,16 @@ def test_names_of_the_databricks_accelerator(
 def test_a_name_that_tells_no_database_or_no_table_is_a_placeholder(
     accelerator_names: QualifiedNames, namespace: str, name: str
 ) -> None:
-    assert accelerator_names.explain(namespace, name)["type"] == "openlineage_dataset"
+    assert accelerator_names.explain_name(namespace, name)["type"] == "openlineage_dataset"
 
 
 def test_without_a_databricks_workspace_a_warehouse_path_is_a_placeholder() -> None:
-    found = QualifiedNames((), default_rules()).explain("dbfs", "/user/hive/warehouse/orders")
+    found = QualifiedNames((), default_rules()).explain_name("dbfs", "/user/hive/warehouse/orders")
     assert found["type"] == "openlineage_dataset"
     given = qualified_names(purview("http://localhost", databricks_workspace=_DATABRICKS).options)
-    assert given.explain("dbfs", "/user/hive/warehouse/orders")["qualified_name"] == f"default.orders@{_DATABRICKS}"
+    assert (
+        given.explain_name("dbfs", "/user/hive/warehouse/orders")["qualified_name"] == f"default.orders@{_DATABRICKS}"
+    )
 
 
 @pytest.mark.slow
@@ -124,7 +126,7 @@ def test_what_purview_has_no_type_for_is_called_by_the_display_names_of_its_work
         MetadataRow(kind="item", id=item, name="lh.Eventhouse", parent="Sales"),
     ]
     names = QualifiedNames((), NameRules(metadata_rows=rows))
-    found = names.explain(f"abfss://{workspace}@onelake.dfs.fabric.microsoft.com", f"{item}/Other/raw")
+    found = names.explain_name(f"abfss://{workspace}@onelake.dfs.fabric.microsoft.com", f"{item}/Other/raw")
     assert found["shown"] == "lh.Eventhouse/Other/raw"
 
 
@@ -136,7 +138,7 @@ def test_topics_of_unknown_brokers_are_one_asset_for_the_jobs_of_a_namespace_alo
                   outputs=[topic])
         for namespace in ("prod", "test", "prod")
     ]  # fmt: skip
-    made = [builder.of_run([builder.facts(event)]) for event in stored(map(body, events))]
+    made = [builder.run_entities([builder.read_facts(event)]) for event in stored(map(body, events))]
     names = [
         {name for each in entities if "null" in (name := each["attributes"].get("openlineageNamespace", ""))}
         for entities in made

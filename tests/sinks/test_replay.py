@@ -172,7 +172,7 @@ def test_a_list_of_events_is_read_by_pages_and_moments_are_not_divided(world: Si
     found = EventList(bronze, Selection(sources_ahead(bronze, {}), False, None, None), page=4)
     rows_read: list[OrderedPlace] = []
     row = 0
-    while (begin := found.behind(row, 3))[1]:
+    while (begin := found.places_after(row, 3))[1]:
         row = begin[0] + len(begin[1])
         rows_read += begin[1]
     assert (found.total, len(rows_read), row) == (9, 9, 9)
@@ -180,8 +180,8 @@ def test_a_list_of_events_is_read_by_pages_and_moments_are_not_divided(world: Si
     assert {each.sequence for each in rows_read} == set(range(1, 10))
     (removed,) = [each for each in rows_read if each.sequence == 8]  # the first of all: its page is read anew
     bronze.events.delete(f"run_id = '{runs(made)[7]}'")
-    assert found.behind(0, 9)[1][0].event_us > removed.event_us
-    assert [found.behind(row, 1)[1] for row in range(2, 9)] == [[each] for each in rows_read[2:]]
+    assert found.places_after(0, 9)[1][0].event_us > removed.event_us
+    assert [found.places_after(row, 1)[1] for row in range(2, 9)] == [[each] for each in rows_read[2:]]
 
 
 def test_a_look_counts_and_sends_nothing(world: SinkWorld, server: SinkServer) -> None:
@@ -260,7 +260,7 @@ def test_a_sink_of_the_file_is_a_target_and_keeps_its_own_place(world: SinkWorld
     named["table"] = {"type": "delta", "table": str(world.folder / "table")}
     (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": named}))
     assert run(opened(world, "out")) == (2, 0, 1)
-    assert world.ledger.counts("out") == (0, 0, 0)
+    assert world.ledger.sink_counts("out") == (0, 0, 0)
     with pytest.raises(WrongSetting, match="sinks reset folder"):
         opened(world, "folder")
     with pytest.raises(WrongSetting, match="sinks reset table"):

@@ -18,7 +18,7 @@ from headwater.lineage.names.name_resolution import NameResolver, event_bindings
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import merge_run
 from headwater.sinks.control.service import preview_payloads
-from headwater.sinks.interface.shape import SinkEvent, run_of
+from headwater.sinks.interface.shape import SinkEvent, run_key_of
 from headwater.sinks.interface.target_registry import open_sink
 from tests.support.data.made_events import body, job_event, run_event
 from tests.support.data.sink_world import SinkWorld, bodies, events, no_token, samples, sink, stored
@@ -64,11 +64,11 @@ def test_what_a_verbatim_sink_sends_of_the_sample_events_is_as_valid_as_what_was
 def test_one_event_of_a_run_breaks_no_schema_that_its_events_keep() -> None:
     by_run: dict[str | None, set[str]] = defaultdict(set)
     for event in samples():
-        by_run[run_of(event.head)] |= broken(json.loads(event.body))
+        by_run[run_key_of(event.head)] |= broken(json.loads(event.body))
     merged = [event for event in stored(map(body, converted(samples()))) if event.head.kind == "RUN"]
-    assert len(merged) == len({run_of(event.head) for event in merged}) > 20
+    assert len(merged) == len({run_key_of(event.head) for event in merged}) > 20
     for event in merged:
-        assert broken(json.loads(event.body)) <= by_run[run_of(event.head)], event.head.run_id
+        assert broken(json.loads(event.body)) <= by_run[run_key_of(event.head)], event.head.run_id
 
 
 def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:

@@ -140,7 +140,7 @@ def test_one_notice_that_fails_for_ever_holds_up_no_event_that_comes(tmp_path: P
             eventually(world.dead)
         assert [each["data"]["runId"] for each in server.taken] == runs([failed])
     assert "although it accepts another one" in world.dead()[run["run"]["runId"]]
-    assert world.ledger.counts("out") == (1, 1, 0)
+    assert world.ledger.sink_counts("out") == (1, 1, 0)
 
 
 def test_what_is_not_taken_before_the_sink_ends_is_told_by_the_next_one(tmp_path: Path) -> None:

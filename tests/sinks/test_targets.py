@@ -246,7 +246,7 @@ def test_a_topic_gets_events_by_run_in_order_and_what_is_too_large_is_kept(tmp_p
         assert [state for _, state in of_run] == ["START", "COMPLETE"]
         assert len({partition for partition, _ in of_run}) == 1
     assert [*world.dead()] == [large["run"]["runId"]]
-    assert world.ledger.counts("out") == (20, 1, 0)
+    assert world.ledger.sink_counts("out") == (20, 1, 0)
 
 
 @pytest.mark.slow
@@ -257,12 +257,12 @@ def test_a_broker_that_is_killed_gets_what_is_left_when_it_comes_back(tmp_path: 
     out = sink(type="kafka", servers=kafka.servers, topic=topic)
     with world.running(out) as runner:
         world.store(*bodies(made[:3]))
-        eventually(lambda: world.ledger.counts("out").delivered == 3)
+        eventually(lambda: world.ledger.sink_counts("out").delivered == 3)
         kafka.kill()
         world.store(*bodies(made[3:]))
         eventually(lambda: "Kafka at" in (runner.status.trouble or ""))
         kafka.start()
-        eventually(lambda: world.ledger.counts("out").delivered == 6)
+        eventually(lambda: world.ledger.sink_counts("out").delivered == 6)
     assert [text for _, _, text in read_all(kafka, topic, 6)] == bodies(made)
 
 

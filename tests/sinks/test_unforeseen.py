@@ -56,7 +56,7 @@ def test_an_event_that_a_target_dies_of_is_given_up_and_all_others_arrive(
     assert (
         "although it accepts another one: Delivering failed with KeyError: 'undeliverable ***'" in dead[runs(sent)[3]]
     )
-    assert world.ledger.counts("out") == (4, 3, 0)
+    assert world.ledger.sink_counts("out") == (4, 3, 0)
     assert "Traceback (most recent call last)" in caplog.text
     assert KEY["FAILING_KEY"] not in caplog.text + str(dead)
 
@@ -74,7 +74,7 @@ def test_of_whole_runs_the_run_alone_is_given_up_that_cannot_be_converted(tmp_pa
         world.settle(out, KEY)
         assert server.taken == [starts[0], starts[2], ends[0], ends[2]]
     assert world.dead().keys() == {runs(starts)[1]}
-    assert world.ledger.counts("out") == (4, 2, 0)
+    assert world.ledger.sink_counts("out") == (4, 2, 0)
 
 
 @pytest.mark.usefixtures("failing")
@@ -87,7 +87,7 @@ def test_one_event_that_cannot_be_delivered_waits_for_another_one_and_holds_it_u
             world.store(*bodies([good := of("good")]))
             server.wait(lambda: server.taken == [good])
             eventually(lambda: runner.status.state == "caught up")
-    assert world.ledger.counts("out") == (1, 1, 0)
+    assert world.ledger.sink_counts("out") == (1, 1, 0)
 
 
 @pytest.mark.usefixtures("failing")

@@ -102,7 +102,7 @@ def test_a_file_at_an_address_is_looked_at_while_it_is_not_there_yet(
 def delivered(data: Path, name: str = "out") -> int:
     """Return how many events a sink has delivered, of its ledger: a command in a loop costs half a second each."""
     settings = load_settings({"data": data}, folder=data, environment={})[0]
-    return open_ledger(settings).counts(name).delivered
+    return open_ledger(settings).sink_counts(name).delivered
 
 
 @pytest.mark.parametrize(("point", "repeated"), [("sinks.delivered", True), ("sinks.committed", False)])

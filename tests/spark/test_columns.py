@@ -11,7 +11,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lake.bronze_retention import delete_old_events
 from headwater.lineage.traversal.column_verdicts import NO_READER, UNUSED
 from headwater.spark.delta.arrow_rows import map_groups
@@ -150,5 +150,5 @@ def test_layers_that_were_not_refreshed_until_events_were_removed_prove_nothing_
     lake.build()
     before_us = lake.world.bronze.removed_before_us()
     assert before_us is not None
-    reason = f"events before {str(iso(before_us)).partition('T')[0]} were removed"
+    reason = f"events before {str(iso_time(before_us)).partition('T')[0]} were removed"
     assert verdicts() == {"x": ("used", verdicts()["x"][1]), "y": ("unknown", reason), "z": ("unknown", reason)}

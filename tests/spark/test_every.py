@@ -114,7 +114,7 @@ def test_a_refresh_starts_spark_if_there_may_be_something_to_do(taken_lake: Worl
     found = json.loads(note.read_text("utf-8"))
     if change == "new bronze":
         taken_lake.append(*more(700))
-        taken_lake.parser().step()
+        taken_lake.parser().commit_next()
     elif change == "gold by others":
         gold = next(path for path in found["versions"] if path.endswith(RUN_HEALTH.name))  # of the one in force
         DeltaTable(lake / gold).alter.set_table_properties({"delta.logRetentionDuration": "interval 30 days"})

@@ -132,7 +132,7 @@ def post(url: str, bodies: list[bytes]) -> None:
 
 def stored(folder: Path) -> list[str]:
     """Return the bodies of a Headwater's bronze in the order of the log."""
-    table = bronze_of(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
+    table = bronze_of(folder / "data").tables[EVENTS.name].run_query("SELECT body FROM t ORDER BY sequence")
     return [str(body) for body in table.column("body").to_pylist()]
 
 

@@ -14,13 +14,13 @@ import pytest
 import yaml
 
 from headwater.common.errors import NotKnown, WrongQuestion
-from headwater.operations.fabric.shortcuts import shortcut_place, shortcuts
+from headwater.operations.fabric.shortcuts import lake_shortcuts, parse_lake_address
 from headwater.operations.runtime.index import open_view_opener
 from headwater.operations.settings import load_settings
 from headwater.questions import definitions
-from headwater.questions.declaring import read_given
-from headwater.questions.parameter_groups import Between, Walk, walk_of
-from headwater.questions.producer_setup import AUTH_KEY, FABRIC, properties
+from headwater.questions.declaring import call_with_notebook_values
+from headwater.questions.parameter_groups import Between, Walk, read_walk
+from headwater.questions.producer_setup import AUTH_KEY, FABRIC, spark_properties
 from headwater.questions.subjects import Bounds, Subject
 from tests.reference.small_events import run as run_of
 from tests.reference.world_events import dataset, parent, uuid
@@ -65,7 +65,7 @@ class Lake:
         world = World(folder / "data")
         world.append(*bodies(SENT))
         parser = world.parser()
-        while parser.step():
+        while parser.commit_next():
             pass
         self.uri = str(world.folder / "lake")
         self.refreshed = self.run("Refresh")
@@ -240,7 +240,7 @@ def test_what_changed_is_what_the_index_says(lake: Lake) -> None:
 
 @on_spark
 def test_setup_tells_what_the_session_lacks_and_when_an_event_can_be_read(spark: Any, tmp_path: Path) -> None:
-    wanted = properties("http://127.0.0.1:5000", "fabric/Sales", FABRIC)
+    wanted = spark_properties("http://127.0.0.1:5000", "fabric/Sales", FABRIC)
     spark.conf.set("spark.openlineage.namespace", "fabric/Sales")
     spark.conf.set(AUTH_KEY, "the-secret")
     with Running(tmp_path / "data", options=["--tick", "50ms"], cwd=tmp_path) as running:
@@ -304,7 +304,7 @@ def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
     for line in lines:
         key, value, meaning = re.fullmatch(r"(\w+) = (\S+)  # (.+)", line).groups()  # type: ignore[union-attr]
         assert meaning == taken[key].help.meaning
-        taken[key].read(str(ast.literal_eval(value)))
+        taken[key].parse(str(ast.literal_eval(value)))
 
 
 @pytest.mark.parametrize(
@@ -317,11 +317,11 @@ def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
     ],
 )
 def test_what_a_notebook_asks_with_is_read_as_over_http(given: dict[str, Any], words: str) -> None:
-    walk = read_given(walk_of, {"dataset": "x", "column": None, "roots": True, "depth": 3})
+    walk = call_with_notebook_values(read_walk, {"dataset": "x", "column": None, "roots": True, "depth": 3})
     assert walk == Walk(Subject(None, "x", None), "value", Bounds(3, 1_000), True, False)
-    assert read_given(Between, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).to is None
+    assert call_with_notebook_values(Between, {"since": datetime(2026, 3, 1, tzinfo=UTC), "until": ""}).to is None
     with pytest.raises(WrongQuestion, match=words):
-        read_given(walk_of, {"dataset": "x", **given})
+        call_with_notebook_values(read_walk, {"dataset": "x", **given})
 
 
 def test_every_item_has_its_own_identity() -> None:
@@ -352,7 +352,7 @@ def test_the_environment_has_the_properties_that_setup_looks_for_and_the_package
     folder = FOLDER / "Headwater.Environment"
     compute = yaml.safe_load((folder / "Setting" / "Sparkcompute.yml").read_text())
     found = compute["spark_conf"]
-    wanted = properties("https://RECEIVER_HOST", "fabric/WORKSPACE_NAME", FABRIC)
+    wanted = spark_properties("https://RECEIVER_HOST", "fabric/WORKSPACE_NAME", FABRIC)
     assert found == wanted | {AUTH_KEY: "RECEIVER_WRITE_KEY"}
     libraries = yaml.safe_load((folder / "Libraries" / "PublicLibraries" / "environment.yml").read_text())
     needed = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"]["dependencies"]
@@ -396,6 +396,6 @@ def test_every_placeholder_is_replaced_when_it_is_published() -> None:
 
 def test_what_a_publisher_deploys_as_lakehouse_is_the_shortcut_of_the_command() -> None:
     (found,) = json.loads((FOLDER / "Lineage.Lakehouse" / "shortcuts.metadata.json").read_text())
-    lake = next(shortcuts(shortcut_place("abfss://CONTAINER@ACCOUNT.dfs.core.windows.net"), {}, None))
+    lake = next(lake_shortcuts(parse_lake_address("abfss://CONTAINER@ACCOUNT.dfs.core.windows.net"), {}, None))
     assert found["target"].pop("type") == "AdlsGen2"
     assert found == lake.body("CONNECTION_ID")

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Subject
 from headwater.questions.surface import find_surface
 from headwater.questions.unused import dataset_verdicts
@@ -135,7 +135,9 @@ class Seen:
 
     def _reached(self, ask: Ask, namespace: str, *, forward: bool) -> Any:
         asked = Subject(namespace, *column_of(ask.about)[1:])
-        return reach(self.now, RULES.names, asked, self.now.counted(), forward=forward, mode=ask.mode, bounds=FAR)
+        return reach_answer(
+            self.now, RULES.names, asked, self.now.counted(), forward=forward, mode=ask.mode, bounds=FAR
+        )
 
     def _hits(self, found: Any) -> dict[str, str]:
         return {

@@ -10,7 +10,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from pyspark.sql import SparkSession
 
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.gold_pass import generation_in_force
+from headwater.lake.gold_pass import current_generation_folder
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.traversal.column_verdicts import NO_READER, UNUSED
 from headwater.spark.delta.spark_delta import TableFolder
@@ -44,7 +44,7 @@ def lake(tmp_path: Path) -> Path:
     Bronze has bodies alone, and the note of a retention that has removed events.
     """
     world = World(unpack_before_verdicts(tmp_path))
-    world.parser().step()
+    world.parser().commit_next()
     removal = CommitProperties(app_transactions=[Transaction(REMOVED_BEFORE, REMOVED_US)])
     events = DeltaTable(world.folder / "lake" / "bronze" / EVENTS.name)
     events.alter.set_table_properties({"delta.logRetentionDuration": "interval 6 hours"}, commit_properties=removal)
@@ -52,7 +52,7 @@ def lake(tmp_path: Path) -> Path:
 
 
 def in_force(lake: Path) -> tuple[str | None, str | None]:
-    return generation_in_force(str(lake), "silver", {}), generation_in_force(str(lake), "gold", {})
+    return current_generation_folder(str(lake), "silver", {}), current_generation_folder(str(lake), "gold", {})
 
 
 def files(folder: Path) -> dict[str, bytes]:

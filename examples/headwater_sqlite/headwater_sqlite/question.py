@@ -17,6 +17,6 @@ class WithoutOwner(AnswerStruct):
 @question("without-owner")
 def without_owner(sources: QuestionSources, *, limit: p.Listed = 100) -> WithoutOwner:
     """List the datasets without an owner."""
-    known = sources.open_views.now(lambda live, rules: EntityLists(live, rules).datasets())
+    known = sources.open_views.query_current_index(lambda live, rules: EntityLists(live, rules).datasets())
     names = sorted(each.name for each in known if not each.owners)
     return WithoutOwner(len(names), [Dataset(*name.parts) for name in names[:limit]])

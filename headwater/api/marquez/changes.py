@@ -36,7 +36,7 @@ class ChangeBackend(NamedTuple):
     within_s: float = INDEX_WAIT_S
 
 
-class Change(NamedTuple):
+class RequestedChange(NamedTuple):
     """Events to append, in this order, and the answer.
 
     follow_up: returns the answer once the events are visible; answer: used without `follow_up`, and on timeout.
@@ -48,10 +48,10 @@ class Change(NamedTuple):
     status: int = 200
 
 
-def body_of(context: RequestContext, form: type[Meta]) -> Meta:
+def parse_body(context: RequestContext, body_type: type[Meta]) -> Meta:
     """Return the parsed body of a change. Raises MarquezError if it is not valid JSON of the form."""
     try:
-        return msgspec.json.decode(context.body or b"{}", type=form)
+        return msgspec.json.decode(context.body or b"{}", type=body_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         body = {"code": 400, "message": "Unable to process JSON", "details": str(error)}
         raise MarquezError(400, body) from error
@@ -60,18 +60,18 @@ def body_of(context: RequestContext, form: type[Meta]) -> Meta:
 class ChangeHandler:
     """Handles the changes of a process."""
 
-    def __init__(self, record: Recorder, writing: ChangeBackend | None):
-        """record: adds a row to the admin log; writing: None in a read-only process."""
+    def __init__(self, record: Recorder, backend: ChangeBackend | None):
+        """record: adds a row to the admin log; backend: None in a read-only process."""
         self._record = record
-        self._writing = writing
+        self._writing = backend
         self._record_tasks = set[asyncio.Task[None]]()
 
-    async def handle(
+    async def handle_change(
         self,
-        found: Change,
+        change: RequestedChange,
         request: Request,
         caller: Caller,
-        look: Callable[[], Response | Change],
+        answer_again: Callable[[], Response | RequestedChange],
         *,
         is_admin_act: bool,
     ) -> Response:
@@ -79,28 +79,28 @@ class ChangeHandler:
 
         On timeout, the response has the header NOT_INDEXED_YET.
 
-        caller: authenticated; its label is in the events. look: runs `found.follow_up` or the handler again.
+        caller: authenticated; its label is in the events. answer_again: runs `found.follow_up` or the handler again.
         is_admin_act: whether to record the change in the admin log.
         """
         actor = caller if is_admin_act else None
         if self._writing is None:
             raise MarquezError(405, {"code": 405, "message": _ONLY_READS})
         carried = {"user-agent": request.headers.get("user-agent", "")}
-        for event in found.events:
+        for event in change.events:
             status, answer = await self._writing.post(msgspec.json.encode(event), carried, caller)
             if status != 200:
                 await asyncio.gather(*self._record_coroutines(request, actor, status))
                 return json_response(status, {"code": status, "message": answer.decode()})
-        records = self._record_coroutines(request, actor, found.status)
+        records = self._record_coroutines(request, actor, change.status)
         is_seen, *_ = await asyncio.gather(
             self._writing.index_waiter.wait_until_visible(now_us(), self._writing.within_s), *records
         )
-        shown = await asyncio.to_thread(look) if is_seen and found.follow_up else None
+        shown = await asyncio.to_thread(answer_again) if is_seen and change.follow_up else None
         if isinstance(shown, Response) and shown.status_code == 200:
-            shown.status_code = found.status
+            shown.status_code = change.status
             return shown
         return json_response(
-            found.status, found.answer, None if is_seen and found.follow_up is None else NOT_INDEXED_YET
+            change.status, change.answer, None if is_seen and change.follow_up is None else NOT_INDEXED_YET
         )
 
     def _record_coroutines(

@@ -5,15 +5,15 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from headwater.api.marquez.datasets import find_version, legacy_transformation_type, transformation_json
-from headwater.api.marquez.nodes import Node, find_node, version_text, with_asked_ids
+from headwater.api.marquez.nodes import Node, find_node, version_text, with_requested_spelling
 from headwater.api.marquez.requests import (
     Answer,
     MarquezNotFound,
     ReopenAsOf,
     RequestContext,
-    flag,
-    not_found,
-    required,
+    not_found_error,
+    parse_flag,
+    required_parameter,
 )
 from headwater.api.marquez.texts import schema_fields
 from headwater.common.errors import NotKnown
@@ -22,8 +22,8 @@ from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.traversal.frontier import FrontierSearch
 from headwater.lineage.traversal.impact import allowed_transformations
-from headwater.questions.declaring import read_as
-from headwater.questions.neighbourhood import feeds
+from headwater.questions.declaring import parse_as
+from headwater.questions.neighbourhood import steps_into_column
 from headwater.questions.parameters import Mode
 from headwater.questions.subjects import find_column, nodes_of
 
@@ -37,43 +37,43 @@ def get_column_lineage(context: RequestContext) -> Answer:
     With `#VERSION` after the id, the lineage is that of the time at which the version was first written.
     `mode=value` omits columns that are only used to filter, join or sort.
     """
-    text = required(context.query, "nodeId")
+    text = required_parameter(context.query, "nodeId")
     node = find_node(context, text)
     if node.version is not None and context.is_now:
-        raise ReopenAsOf(_moment_of(context, node, text))
-    starts = _starts(context, node)
-    ways = (False, True) if flag(context.query, "withDownstream") else (False,)
+        raise ReopenAsOf(_time_of_version(context, node, text))
+    starts = _start_nodes(context, node)
+    ways = (False, True) if parse_flag(context.query, "withDownstream") else (False,)
     reached, truncated = set(starts), False
     for forward in ways:
-        more = _reach(context, starts, forward=forward)
+        more = _reached_nodes(context, starts, forward=forward)
         truncated = truncated or len(more) > MAX_NODES
         reached |= more
-    nodes = _ColumnGraphAnswer(context, sorted(reached)[:MAX_NODES]).nodes()
+    nodes = _ColumnGraphAnswer(context, sorted(reached)[:MAX_NODES]).nodes_json()
     found = {"graph": nodes, "truncated": truncated or len(reached) > MAX_NODES}
     if node.dataset is None:
         return found
     spelled = text.removesuffix(f"#{node.version}").partition(":")[2]
     spelled = spelled.removesuffix(f":{node.column}") if node.column is not None else spelled
     canonical = ":".join(node.dataset.parts)
-    return with_asked_ids(found, f"datasetField:{canonical}:", f"datasetField:{spelled}:", node.column)
+    return with_requested_spelling(found, f"datasetField:{canonical}:", f"datasetField:{spelled}:", node.column)
 
 
-def _moment_of(context: RequestContext, node: Node, text: str) -> int:
+def _time_of_version(context: RequestContext, node: Node, text: str) -> int:
     version = node.version or ""
     if node.dataset:
         row = find_version(context, node.dataset, version)
     else:
-        known = context.catalog.versions.listed(JOB, node.job.key if node.job else 0, -1)
+        known = context.catalog.versions.versions(JOB, node.job.key_number if node.job else 0, -1)
         row = next((each for each in known if version_text(each.version) == version.lower()), None)
     if row is None:
-        raise not_found("Node", text[:500])
+        raise not_found_error("Node", text[:500])
     return row.first_us
 
 
-def _starts(context: RequestContext, node: Node) -> list[int]:
+def _start_nodes(context: RequestContext, node: Node) -> list[int]:
     snapshot = context.view.snapshot
     if node.dataset is None:
-        key = context.catalog.name(node.job.key) if node.job else None
+        key = context.catalog.name_of_number(node.job.key_number) if node.job else None
         sets = (
             [number for number in snapshot.graph.of_job.get(key, ()) if context.view.counted.live[number]]
             if key
@@ -90,10 +90,10 @@ def _starts(context: RequestContext, node: Node) -> list[int]:
         raise MarquezNotFound(str(error)) from error
 
 
-def _reach(context: RequestContext, starts: list[int], *, forward: bool) -> set[int]:
+def _reached_nodes(context: RequestContext, starts: list[int], *, forward: bool) -> set[int]:
     view, depth = context.view, context.depth()
     allowed = allowed_transformations(
-        view.snapshot.graph, read_as(Mode, "mode", context.query.get("mode") or "any"), masked=True
+        view.snapshot.graph, parse_as(Mode, "mode", context.query.get("mode") or "any"), masked=True
     )
     wave = FrontierSearch(view.snapshot.graph, starts, view.counted, forward=forward, allowed=allowed)
     found: set[int] = set()
@@ -123,30 +123,30 @@ class _ColumnGraphAnswer:
         self._value_only = context.query.get("mode") == "value"
         self._nodes = dict.fromkeys(nodes)
         self._dataset = lru_cache(maxsize=None)(self._read_dataset)
-        self._labels = {node: self._label(node) for node in self._nodes}
+        self._labels = {node: self._label_of_node(node) for node in self._nodes}
 
     def _read_dataset(self, number: int) -> _DatasetLabels:
         context, name = self._context, self._graph.names[number].plain
-        facets = context.catalog.dataset_facets(name, only="schema")
+        facets = context.catalog.dataset_facets(name, only_facet="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
-        version = version_text(context.catalog.versions.newest(name, context.names_of(name))[0])
+        version = version_text(context.catalog.versions.newest_version(name, context.names_of(name))[0])
         return _DatasetLabels(*name.parts, version, context.view.snapshot.shown_columns(name), types)
 
-    def _label(self, node: int) -> tuple[str, _DatasetLabels, str]:
+    def _label_of_node(self, node: int) -> tuple[str, _DatasetLabels, str]:
         number, key = self._graph.columns[node]
         dataset = self._dataset(number)
         column = dataset.columns.displayed_spelling(key or "")
         return f"datasetField:{dataset.namespace}:{dataset.name}:{column}", dataset, column
 
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes_json(self) -> list[dict[str, Any]]:
         """Return the nodes with their edges, sorted by id."""
         found: dict[int, dict[str, Any]] = {}
         out: dict[int, list[int]] = {}
         for node in self._nodes:
-            inputs = self._inputs(node)
+            inputs = self._inputs_of_column(node)
             for source in inputs:
                 out.setdefault(source, []).append(node)
-            found[node] = self._node(node, inputs)
+            found[node] = self._node_json(node, inputs)
         for node, far in out.items():
             if node in found:
                 origin = self._labels[node][0]
@@ -155,17 +155,17 @@ class _ColumnGraphAnswer:
                 ]
         return sorted(found.values(), key=lambda each: str(each["id"]))
 
-    def _inputs(self, node: int) -> dict[int, list[Transformation]]:
+    def _inputs_of_column(self, node: int) -> dict[int, list[Transformation]]:
         """Return the direct inputs of a column with their transformations, by node."""
         found: dict[int, list[Transformation]] = {}
-        for feed in feeds(self._graph, node, self._context.view.counted):
+        for feed in steps_into_column(self._graph, node, self._context.view.counted):
             if not self._value_only or feed.transformation.is_direct:
                 found.setdefault(feed.node, []).append(feed.transformation)
         return found
 
-    def _node(self, node: int, inputs: dict[int, list[Transformation]]) -> dict[str, Any]:
+    def _node_json(self, node: int, inputs: dict[int, list[Transformation]]) -> dict[str, Any]:
         text, dataset, column = self._labels[node]
-        fields = [self._input_field(source, transformations) for source, transformations in inputs.items()]
+        fields = [self._input_field_json(source, transformations) for source, transformations in inputs.items()]
         inside = sorted(self._labels[source][0] for source in inputs if source in self._labels)
         return {
             "id": text,
@@ -184,8 +184,8 @@ class _ColumnGraphAnswer:
             "outEdges": [],
         }
 
-    def _input_field(self, source: int, transformations: list[Transformation]) -> dict[str, Any]:
-        _, dataset, column = self._labels.get(source) or self._label(source)
+    def _input_field_json(self, source: int, transformations: list[Transformation]) -> dict[str, Any]:
+        _, dataset, column = self._labels.get(source) or self._label_of_node(source)
         return {
             "namespace": dataset.namespace,
             "dataset": dataset.name,

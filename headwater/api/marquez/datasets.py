@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Raw
 
 from headwater.api.marquez.nodes import version_text
-from headwater.api.marquez.requests import Answer, RequestContext, not_found
-from headwater.api.marquez.runs import DeferredAnswer, run_json, with_facets
+from headwater.api.marquez.requests import Answer, RequestContext, not_found_error
+from headwater.api.marquez.runs import DeferredAnswer, run_json, with_run_facets
 from headwater.api.marquez.texts import raw_facets, schema_fields, text_in, url_in
 from headwater.events.facet_sets import OF_COLUMNS
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.catalog_history import VersionRow, undescribed_versions
 from headwater.index.stored.database import DATASET
 from headwater.index.stored.versions import version_value_from
@@ -20,7 +20,7 @@ from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.snapshots.as_of import View
-from headwater.questions.neighbourhood import feeds
+from headwater.questions.neighbourhood import steps_into_column
 
 SCHEMA_LOCATION = "headwater_schemaLocation"
 """Facet for the `schemaLocation` of a declared stream."""
@@ -31,23 +31,23 @@ _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
 def dataset_json(context: RequestContext, name: Name, *, lineage: bool = True) -> Answer:
     """Return a dataset. lineage: include column lineage, as `columnLineage` and as facet."""
     names = context.names_of(name)
-    facets = context.catalog.dataset_facets(name, without=() if lineage else OF_COLUMNS)
-    span = context.catalog.span(DATASET, names) or (None, None)
+    facets = context.catalog.dataset_facets(name, excluded=() if lineage else OF_COLUMNS)
+    span = context.catalog.usage_span(DATASET, names) or (None, None)
     tags = context.catalog.tags(name, names)
-    version, written_us = context.catalog.versions.newest(name, names)
+    version, written_us = context.catalog.versions.newest_version(name, names)
     return {
         "id": name.shown,
         **_type_and_name(name, facets),
         **_display_name(context, name),
-        "createdAt": iso(span[0]),
-        "updatedAt": iso(span[1]),
+        "createdAt": iso_time(span[0]),
+        "updatedAt": iso_time(span[1]),
         "fields": fields_json(facets, tags),
         "tags": _dataset_tags(tags),
-        "lastModifiedAt": iso(written_us),
+        "lastModifiedAt": iso_time(written_us),
         "lastLifecycleState": text_in(facets, "lifecycleStateChange", "lifecycleStateChange"),
         "description": text_in(facets, "documentation", "description"),
         "currentVersion": version_text(version),
-        "columnLineage": column_lineage(context.view, name) if lineage else None,
+        "columnLineage": column_lineage_json(context.view, name) if lineage else None,
         "facets": raw_facets(facets),
         "deleted": _is_deleted(context, name, span[1]),
     }
@@ -88,21 +88,21 @@ def _dataset_tags(tags: Sequence[Tag]) -> list[str]:
 def fields_json(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]] | Raw:
     """Return the columns of a schema with their tags. Without tags, the result is encoded and cached."""
     if any(tag.column is not None for tag in tags):
-        return _fields(facets, tags)
+        return _fields_with_tags(facets, tags)
     return _encoded_fields(facets.get("schema", ""))
 
 
 def columns_json(context: RequestContext, name: Name) -> list[dict[str, Any]]:
     """Return the columns of the newest schema of a dataset with their tags, not encoded, so that they can be edited."""
-    return _fields(context.catalog.dataset_facets(name), context.catalog.tags(name, context.names_of(name)))
+    return _fields_with_tags(context.catalog.dataset_facets(name), context.catalog.tags(name, context.names_of(name)))
 
 
 @lru_cache(1024)
 def _encoded_fields(schema: str) -> Raw:
-    return Raw(msgspec.json.encode(_fields({"schema": schema}, ())))
+    return Raw(msgspec.json.encode(_fields_with_tags({"schema": schema}, ())))
 
 
-def _fields(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]]:
+def _fields_with_tags(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, Any]]:
     by_column: dict[str, set[str]] = {}
     for tag in tags:
         if tag.column is not None:
@@ -110,24 +110,24 @@ def _fields(facets: Mapping[str, str], tags: Sequence[Tag]) -> list[dict[str, An
     return [
         {
             "name": field["name"],
-            "type": _text(field.get("type")),
+            "type": _string_or_none(field.get("type")),
             "tags": sorted(by_column.get(field["name"].casefold(), ())),
-            "description": _text(field.get("description")),
+            "description": _string_or_none(field.get("description")),
         }
         for field in schema_fields(facets)
     ]
 
 
-def _text(sent: object) -> str | None:
+def _string_or_none(sent: object) -> str | None:
     """Return a value if it is a string, else None. Clients accept only strings here."""
     return sent if isinstance(sent, str) else None
 
 
 def list_datasets(context: RequestContext) -> Answer:
     """GET /namespaces/{namespace}/datasets, by name."""
-    page, namespace = context.page(), context.namespace()
+    page, namespace = context.list_range(), context.namespace()
     names, total = context.catalog.lists.datasets(namespace, page.limit, page.offset)
-    return page.listed("datasets", [dataset_json(context, Name(namespace, name)) for name in names], total)
+    return page.list_answer("datasets", [dataset_json(context, Name(namespace, name)) for name in names], total)
 
 
 def get_dataset(context: RequestContext) -> Answer:
@@ -137,15 +137,15 @@ def get_dataset(context: RequestContext) -> Answer:
 
 def list_versions(context: RequestContext) -> DeferredAnswer | Answer:
     """GET /namespaces/{namespace}/datasets/{dataset}/versions, last written first."""
-    name, page = context.dataset(), context.page()
-    number = context.catalog.number(name)
-    rows = context.catalog.versions.listed(DATASET, number, page.limit, page.offset)
-    written = context.catalog.versions.count(DATASET, number)
-    before = _before_written(context, name)
+    name, page = context.dataset(), context.list_range()
+    number = context.catalog.number_of_name(name)
+    rows = context.catalog.versions.versions(DATASET, number, page.limit, page.offset)
+    written = context.catalog.versions.count_versions(DATASET, number)
+    before = _versions_before_first_write(context, name)
     rows += before[max(0, page.offset - written) :][: page.limit - len(rows)]
     total = written + len(before)
     shown = [_version_json(context, name, row) for row in rows]
-    return page.listed("versions", shown, total)
+    return page.list_answer("versions", shown, total)
 
 
 def get_version(context: RequestContext) -> DeferredAnswer | Answer:
@@ -153,42 +153,44 @@ def get_version(context: RequestContext) -> DeferredAnswer | Answer:
     name = context.dataset()
     row = find_version(context, name, context.path["version"])
     if row is None:
-        raise not_found("Dataset version", context.path["version"])
+        raise not_found_error("Dataset version", context.path["version"])
     shown = _version_json(context, name, row)
-    run = context.catalog.runs.find(row.run)
+    run = context.catalog.runs.run_by_key(row.run)
     if run is None:
         return shown
-    return with_facets(context, [run], [shown["createdByRun"]], lambda: shown)
+    return with_run_facets(context, [run], [shown["createdByRun"]], lambda: shown)
 
 
 def find_version(context: RequestContext, name: Name, version: str) -> VersionRow | None:
     """Return a version of a dataset by its UUID."""
-    known = context.catalog.versions.listed(DATASET, context.catalog.number(name), -1)
-    known += _before_written(context, name) + _undescribed(context, name)
+    known = context.catalog.versions.versions(DATASET, context.catalog.number_of_name(name), -1)
+    known += _versions_before_first_write(context, name) + _undescribed_versions(context, name)
     return next((row for row in known if version_text(row.version) == version.lower()), None)
 
 
-def _before_written(context: RequestContext, name: Name) -> list[VersionRow]:
+def _versions_before_first_write(context: RequestContext, name: Name) -> list[VersionRow]:
     """Return the versions of a dataset from before the first observed write."""
     written_us = context.catalog.versions.first_written_us(name)
-    found = context.catalog.versions.unwritten(name, context.names_of(name)) or _undescribed(context, name)
+    found = context.catalog.versions.schema_only_versions(name, context.names_of(name)) or _undescribed_versions(
+        context, name
+    )
     return found if written_us is None else [row for row in found if row.first_us < written_us]
 
 
-def _undescribed(context: RequestContext, name: Name) -> list[VersionRow]:
-    return undescribed_versions(name, context.catalog.span(DATASET, context.names_of(name)))
+def _undescribed_versions(context: RequestContext, name: Name) -> list[VersionRow]:
+    return undescribed_versions(name, context.catalog.usage_span(DATASET, context.names_of(name)))
 
 
 def _version_json(context: RequestContext, name: Name, row: VersionRow) -> Answer:
-    schema, lineage, label = version_value_from(row.value)
+    schema, lineage, label = version_value_from(row.packed_value)
     facets = context.catalog.facets_of_version(context.names_of(name), schema)
-    run = context.catalog.runs.find(row.run) if row.run else None
+    run = context.catalog.runs.run_by_key(row.run) if row.run else None
     text, tags = version_text(row.version), context.catalog.tags(name, context.names_of(name))
     return {
         "id": {**name.shown, "version": text},
         **_type_and_name(name, facets),
         **_display_name(context, name),
-        "createdAt": iso(row.first_us),
+        "createdAt": iso_time(row.first_us),
         "version": text,
         "externalVersion": label,
         "fields": fields_json(facets, tags),
@@ -224,11 +226,11 @@ def legacy_transformation_type(transformation: Transformation) -> str:
     )
 
 
-def input_fields(view: View, node: int) -> list[dict[str, Any]]:
+def input_fields_json(view: View, node: int) -> list[dict[str, Any]]:
     """Return the input fields of a column, each with all its transformations."""
     graph, snapshot = view.snapshot.graph, view.snapshot
     found: dict[int, dict[str, Any]] = {}
-    for feed in feeds(graph, node, view.counted):
+    for feed in steps_into_column(graph, node, view.counted):
         transformation = feed.transformation
         if feed.node not in found:
             number, key = graph.columns[feed.node]
@@ -245,7 +247,7 @@ def input_fields(view: View, node: int) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda each: (each["namespace"], each["dataset"], each["field"]))
 
 
-def column_lineage(view: View, dataset: Name) -> list[dict[str, Any]] | None:
+def column_lineage_json(view: View, dataset: Name) -> list[dict[str, Any]] | None:
     """Return the input fields of each column of a dataset; None without column lineage."""
     graph = view.snapshot.graph
     number = view.counted.lifetimes.standing(dataset)
@@ -254,7 +256,7 @@ def column_lineage(view: View, dataset: Name) -> list[dict[str, Any]] | None:
     columns = view.snapshot.shown_columns(dataset)
     found = []
     for node in graph.nodes_of(number):
-        fields = input_fields(view, node)
+        fields = input_fields_json(view, node)
         if fields:
             first = {key: fields[0][key] for key in ("transformationDescription", "transformationType")}
             found.append(

@@ -9,10 +9,17 @@ from typing import Any
 
 from msgspec import Raw, Struct, json
 
-from headwater.api.marquez.requests import MarquezError, RequestContext, invalid, required, time_us, zone
+from headwater.api.marquez.requests import (
+    MarquezError,
+    RequestContext,
+    invalid_parameter_error,
+    parse_time_us,
+    parse_time_zone,
+    required_parameter,
+)
 from headwater.api.marquez.runs import DeferredAnswer
 from headwater.api.marquez.texts import uri_text, utc_text
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.catalog import CatalogLists
 from headwater.index.stored.database import DATASET, JOB
 from headwater.index.stored.events import Place
@@ -24,7 +31,7 @@ _COUNTED = {"START": "start", "COMPLETE": "complete", "FAIL": "fail", "ABORT": "
 Interval = tuple[int, int]
 
 
-class _Texts(Struct):
+class _CheckedTexts(Struct):
     """The members of an event that Marquez's Java client parses as time or URI."""
 
     eventTime: Any = None
@@ -32,7 +39,7 @@ class _Texts(Struct):
     schemaURL: Any = None
 
 
-_texts_of = json.Decoder(_Texts).decode
+_texts_of = json.Decoder(_CheckedTexts).decode
 
 
 def list_events(context: RequestContext) -> DeferredAnswer:
@@ -40,20 +47,20 @@ def list_events(context: RequestContext) -> DeferredAnswer:
 
     Marquez's page reads `run` of each event, so events of jobs and datasets are omitted.
     """
-    page = context.page()
-    after, before = time_us(context.query, "after"), time_us(context.query, "before")
-    places, total = context.catalog.events.of_runs(after, before, _order(context), page.limit, page.offset)
-    return lambda bronze: page.listed("events", _bodies(bronze, places), total)
+    page = context.list_range()
+    after, before = parse_time_us(context.query, "after"), parse_time_us(context.query, "before")
+    places, total = context.catalog.events.run_events(after, before, _sort_direction(context), page.limit, page.offset)
+    return lambda bronze: page.list_answer("events", _read_bodies(bronze, places), total)
 
 
-def list_events_of(context: RequestContext) -> DeferredAnswer:
+def list_namespace_events(context: RequestContext) -> DeferredAnswer:
     """GET /events/{namespace}: events of the jobs in a namespace, newest first. The Python client uses it."""
-    page = context.page()
-    places, total = context.catalog.events.of_namespace(context.namespace(), page.limit, page.offset)
-    return lambda bronze: page.listed("events", _bodies(bronze, places), total)
+    page = context.list_range()
+    places, total = context.catalog.events.namespace_events(context.namespace(), page.limit, page.offset)
+    return lambda bronze: page.list_answer("events", _read_bodies(bronze, places), total)
 
 
-def _order(context: RequestContext) -> str:
+def _sort_direction(context: RequestContext) -> str:
     text = context.query.get("sortDirection", "desc").lower()
     if text not in ("asc", "desc"):
         message = f"query param sortDirection must be one of [DESC, ASC], not {text[:40]!r}."
@@ -61,12 +68,12 @@ def _order(context: RequestContext) -> str:
     return text
 
 
-def _bodies(bronze: Bronze, places: list[Place]) -> list[Any]:
+def _read_bodies(bronze: Bronze, places: list[Place]) -> list[Any]:
     found = events_at(bronze, places) if places else {}
-    return [_readable(found[place]) for place in places if place in found]
+    return [_readable_by_marquez_client(found[place]) for place in places if place in found]
 
 
-def _readable(stored: StoredBody) -> Raw | dict[str, Any]:
+def _readable_by_marquez_client(stored: StoredBody) -> Raw | dict[str, Any]:
     """Return an event as sent, except for a time or URI that Marquez's Java client cannot parse.
 
     An event without a time gets the time of its receipt.
@@ -75,23 +82,23 @@ def _readable(stored: StoredBody) -> Raw | dict[str, Any]:
     sent = _texts_of(body)
     texts = {name: getattr(sent, name) for name in ("producer", "schemaURL")}
     readable = {name: uri_text(text) for name, text in texts.items() if isinstance(text, str)}
-    readable["eventTime"] = utc_text(sent.eventTime) or iso(stored.received_us) or ""
+    readable["eventTime"] = utc_text(sent.eventTime) or iso_time(stored.received_us) or ""
     changed = {name: text for name, text in readable.items() if text != getattr(sent, name)}
     return {**_members_of(body), **changed} if changed else Raw(body)
 
 
 def _intervals(context: RequestContext) -> list[Interval]:
     """Return the requested intervals (us, UTC), the current one last."""
-    period = required(context.query, "period").upper()
+    period = required_parameter(context.query, "period").upper()
     if period == "DAY":
         hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
         edges = [hour - timedelta(hours=23 - number) for number in range(25)]
     elif period == "WEEK":
-        required(context.query, "timezone")
-        day = datetime.now(zone(context.query)).replace(hour=0, minute=0, second=0, microsecond=0)
+        required_parameter(context.query, "timezone")
+        day = datetime.now(parse_time_zone(context.query)).replace(hour=0, minute=0, second=0, microsecond=0)
         edges = [day - timedelta(days=6 - number) for number in range(8)]  # wall time: a day can have 23 hours
     else:
-        raise invalid("period", "must be one of [DAY, WEEK]")
+        raise invalid_parameter_error("period", "must be one of [DAY, WEEK]")
     times = [int(edge.timestamp()) * 1_000_000 for edge in edges]
     return list(itertools.pairwise(times))
 
@@ -99,26 +106,28 @@ def _intervals(context: RequestContext) -> list[Interval]:
 def count_events(context: RequestContext) -> list[dict[str, Any]]:
     """GET /stats/lineage-events: events by type."""
     return [
-        {**_named(span), **dict.fromkeys(("fail", "start", "complete", "abort"), 0), **_by_type(context, span)}
+        {**_named(span), **dict.fromkeys(("fail", "start", "complete", "abort"), 0), **_count_by_type(context, span)}
         for span in _intervals(context)
     ]
 
 
-def _by_type(context: RequestContext, span: Interval) -> dict[str, int]:
-    return {_COUNTED[kind]: events for kind, events in context.catalog.events.by_type(*span) if kind in _COUNTED}
+def _count_by_type(context: RequestContext, span: Interval) -> dict[str, int]:
+    return {_COUNTED[kind]: events for kind, events in context.catalog.events.count_by_type(*span) if kind in _COUNTED}
 
 
-def _cumulative(count: Callable[[CatalogLists, int], int]) -> Callable[[RequestContext], list[dict[str, Any]]]:
+def _cumulative_counts_handler(
+    count: Callable[[CatalogLists, int], int],
+) -> Callable[[RequestContext], list[dict[str, Any]]]:
     """Return a handler that counts objects at the end of each interval."""
     return lambda context: [
         {**_named(span), "count": count(context.catalog.lists, span[1])} for span in _intervals(context)
     ]
 
 
-count_jobs = _cumulative(lambda lists, until_us: lists.count(JOB, until_us))
-count_datasets = _cumulative(lambda lists, until_us: lists.count(DATASET, until_us))
-count_sources = _cumulative(CatalogLists.count_sources)
+count_jobs = _cumulative_counts_handler(lambda lists, until_us: lists.count_entities(JOB, until_us))
+count_datasets = _cumulative_counts_handler(lambda lists, until_us: lists.count_entities(DATASET, until_us))
+count_sources = _cumulative_counts_handler(CatalogLists.count_sources)
 
 
 def _named(span: Interval) -> dict[str, Any]:
-    return {"startInterval": iso(span[0]), "endInterval": iso(span[1])}
+    return {"startInterval": iso_time(span[0]), "endInterval": iso_time(span[1])}

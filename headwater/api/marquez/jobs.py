@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.api.marquez.nodes import version_text
-from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found
-from headwater.api.marquez.runs import STATES, DeferredAnswer, brief_json, run_json, with_facets
+from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found_error
+from headwater.api.marquez.runs import STATES, DeferredAnswer, brief_run_json, run_json, with_run_facets
 from headwater.api.marquez.texts import raw_facets, text_in, url_in
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.catalog import Catalog, JobRow
 from headwater.index.reading.catalog_history import VersionRow
 from headwater.index.stored.database import JOB
@@ -21,11 +21,11 @@ _STATES_OF = {shown: [state for state, each in STATES.items() if each == shown] 
 
 def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answer:
     """Return a job with its newest runs. Without runs, the list is null, because Marquez's page reads its item 0."""
-    name = catalog.name(row.shown)
+    name = catalog.name_of_number(row.display_name)
     facets = catalog.job_facets(name)
-    newest = catalog.runs.newest(row.key, max(1, runs))
-    versions = catalog.versions.listed(JOB, row.key, 1)
-    parent = catalog.name(row.parent).name if row.parent else None
+    newest = catalog.runs.newest_runs(row.key_number, max(1, runs))
+    versions = catalog.versions.versions(JOB, row.key_number, 1)
+    parent = catalog.name_of_number(row.parent).name if row.parent else None
     return {
         "id": name.shown,
         "type": _TYPES.get(newest[0].processing if newest else text_in(facets, "jobType", "processingType"), "BATCH"),
@@ -33,14 +33,14 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
         "simpleName": name.name.removeprefix(f"{parent}."),
         "parentJobName": parent,
         "parentJobUuid": None,
-        "createdAt": iso(row.first_us),
-        "updatedAt": iso(row.last_us),
+        "createdAt": iso_time(row.first_us),
+        "updatedAt": iso_time(row.last_us),
         "namespace": name.namespace,
         **sides_of(catalog, versions[0] if versions else None),
         "location": url_in(facets, "sourceCodeLocation", "url"),
         "description": text_in(facets, "documentation", "description"),
         "latestRun": run_json(catalog, newest[0], versions=False) if newest else None,
-        "latestRuns": [brief_json(run) for run in newest[:runs]] or None,
+        "latestRuns": [brief_run_json(run) for run in newest[:runs]] or None,
         "tags": job_tags(catalog, name, facets),
         "facets": raw_facets(facets),
         "currentVersion": version_text(versions[0].version) if versions else None,
@@ -51,7 +51,7 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
 def job_tags(catalog: Catalog, name: Name, facets: Mapping[str, str]) -> list[str]:
     """Return the tags of a job: those of its newest tags facet, plus later changes by hand."""
     found = {tag["key"]: True for tag in raw_tags(facets)}
-    for (mark, tag), (_, value) in catalog.marks(name).items():
+    for (mark, tag), (_, value) in catalog.api_changes(name).items():
         if mark == "tag":
             found[tag] = value == "true"
     return sorted(tag for tag, holds in found.items() if holds)
@@ -65,9 +65,11 @@ def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def sides_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
     """Return inputs and outputs of a version of a job; empty lists without a version."""
-    inputs, outputs = job_value_from(version.value) if version else ((), ())
+    inputs, outputs = job_value_from(version.packed_value) if version else ((), ())
     return {
-        side: sorted((catalog.name(name).shown for name in names), key=lambda each: (each["namespace"], each["name"]))
+        side: sorted(
+            (catalog.name_of_number(name).shown for name in names), key=lambda each: (each["namespace"], each["name"])
+        )
         for side, names in (("inputs", inputs), ("outputs", outputs))
     }
 
@@ -75,9 +77,9 @@ def sides_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dic
 def list_jobs(context: RequestContext) -> Answer:
     """GET /jobs and GET /namespaces/{namespace}/jobs, most recent event first."""
     namespace = context.namespace() if "namespace" in context.path else None
-    states, page = _states(context), context.page()
+    states, page = _states(context), context.list_range()
     rows, total = context.catalog.lists.jobs(namespace, states, page.limit, page.offset)
-    return page.listed("jobs", [job_json(context.catalog, row) for row in rows], total)
+    return page.list_answer("jobs", [job_json(context.catalog, row) for row in rows], total)
 
 
 def _states(context: RequestContext) -> list[str]:
@@ -95,7 +97,7 @@ def find_job(context: RequestContext) -> JobRow:
     row = context.find_job(context.path["namespace"], context.path["job"])
     if row is None:
         context.namespace()
-        raise not_found("Job", context.path["job"])
+        raise not_found_error("Job", context.path["job"])
     return row
 
 
@@ -103,50 +105,52 @@ def get_job(context: RequestContext) -> Answer | DeferredAnswer:
     """GET /namespaces/{namespace}/jobs/{job}, with the facets of its newest run."""
     row = find_job(context)
     shown = job_json(context.catalog, row)
-    newest = context.catalog.runs.newest(row.key, 1)
+    newest = context.catalog.runs.newest_runs(row.key_number, 1)
     if not newest:
         return shown
-    return with_facets(context, newest, [shown["latestRun"]], lambda: shown)
+    return with_run_facets(context, newest, [shown["latestRun"]], lambda: shown)
 
 
 def list_runs(context: RequestContext) -> DeferredAnswer:
     """GET /namespaces/{namespace}/jobs/{job}/runs, newest first."""
-    row, page = find_job(context), context.page()
-    rows = context.catalog.runs.newest(row.key, page.limit, page.offset)
+    row, page = find_job(context), context.list_range()
+    rows = context.catalog.runs.newest_runs(row.key_number, page.limit, page.offset)
     shown = [run_json(context.catalog, run) for run in rows]
-    total = context.catalog.runs.count(row.key)
-    return with_facets(context, rows, shown, lambda: page.listed("runs", shown, total))
+    total = context.catalog.runs.count_runs(row.key_number)
+    return with_run_facets(context, rows, shown, lambda: page.list_answer("runs", shown, total))
 
 
 def list_versions(context: RequestContext) -> Answer:
     """GET /namespaces/{namespace}/jobs/{job}/versions."""
-    row, page = find_job(context), context.page()
-    found = context.catalog.versions.listed(JOB, row.key, page.limit, page.offset)
+    row, page = find_job(context), context.list_range()
+    found = context.catalog.versions.versions(JOB, row.key_number, page.limit, page.offset)
     shown = [_version_json(context.catalog, row, version) for version in found]
-    return page.listed("versions", shown, context.catalog.versions.count(JOB, row.key))
+    return page.list_answer("versions", shown, context.catalog.versions.count_versions(JOB, row.key_number))
 
 
 def get_version(context: RequestContext) -> Answer:
     """GET /namespaces/{namespace}/jobs/{job}/versions/{version}."""
     row, wanted = find_job(context), context.path["version"].lower()
-    for version in context.catalog.versions.listed(JOB, row.key, -1):
+    for version in context.catalog.versions.versions(JOB, row.key_number, -1):
         if version_text(version.version) == wanted:
             return _version_json(context.catalog, row, version)
-    raise not_found("Job version", context.path["version"])
+    raise not_found_error("Job version", context.path["version"])
 
 
 def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
-    name = catalog.name(row.shown)
+    name = catalog.name_of_number(row.display_name)
     facets = catalog.job_facets(name)
-    run = catalog.runs.newest_of_version(row.key, version.version, version.last_us) or catalog.runs.find(version.run)
+    run = catalog.runs.newest_of_version(row.key_number, version.version, version.last_us) or catalog.runs.run_by_key(
+        version.run
+    )
     text = version_text(version.version)
     return {
         "id": {**name.shown, "version": text},
         "name": name.name,
         "version": text,
         "namespace": name.namespace,
-        "createdAt": iso(version.first_us),
-        "updatedAt": iso(version.last_us),
+        "createdAt": iso_time(version.first_us),
+        "updatedAt": iso_time(version.last_us),
         "location": url_in(facets, "sourceCodeLocation", "url"),
         **sides_of(catalog, version),
         "latestRun": run_json(catalog, run, versions=False) if run else None,

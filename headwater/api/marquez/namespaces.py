@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.api.marquez.requests import Answer, RequestContext, not_found
+from headwater.api.marquez.requests import Answer, RequestContext, not_found_error
 from headwater.api.marquez.texts import uri_text
 from headwater.common.errors import InvalidEvent
 from headwater.events.decode import decode
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.catalog import Catalog, NamespaceRow
 from headwater.index.stored.database import DELETED_NAMESPACE
@@ -19,21 +19,21 @@ _KINDS = {"postgres": "POSTGRESQL", "abfss": "ABFS", "s3": "S3", "gs": "GCS"}
 
 def _namespace_json(catalog: Catalog, row: NamespaceRow) -> Answer:
     name, _, first_us, last_us = row
-    marks = catalog.marks(Name(name, ""))
-    declared, deleted = _declared(marks, "namespace"), marks.get(("deleted", DELETED_NAMESPACE))
+    marks = catalog.api_changes(Name(name, ""))
+    declared, deleted = _declared_members(marks, "namespace"), marks.get(("deleted", DELETED_NAMESPACE))
     return {
         "name": name,
-        "createdAt": iso(first_us or 0),
-        "updatedAt": iso(last_us or 0),
+        "createdAt": iso_time(first_us or 0),
+        "updatedAt": iso_time(last_us or 0),
         "ownerName": declared.get("ownerName") or "anonymous",
         "description": declared.get("description"),
         "isHidden": name == NAMESPACE or (deleted is not None and deleted[0] >= (last_us or 0)),
     }
 
 
-def _declared(marks: Mapping[tuple[str, str], tuple[int, str]], mark: str) -> dict[str, Any]:
+def _declared_members(marks: Mapping[tuple[str, str], tuple[int, str]], operation: str) -> dict[str, Any]:
     """Return the members of a namespace or source that were declared by hand."""
-    _, value = marks.get((mark, ""), (0, "{}"))
+    _, value = marks.get((operation, ""), (0, "{}"))
     try:
         found: dict[str, Any] = decode(value.encode())
     except InvalidEvent:  # redaction replaces the value if the name looks like the name of a secret
@@ -43,9 +43,9 @@ def _declared(marks: Mapping[tuple[str, str], tuple[int, str]], mark: str) -> di
 
 def list_namespaces(context: RequestContext) -> Answer:
     """GET /namespaces: namespaces of jobs and datasets, and `default`."""
-    page = context.page()
+    page = context.list_range()
     rows, total = context.catalog.lists.namespaces(page.limit, page.offset)
-    return page.listed("namespaces", [_namespace_json(context.catalog, row) for row in rows], total)
+    return page.list_answer("namespaces", [_namespace_json(context.catalog, row) for row in rows], total)
 
 
 def get_namespace(context: RequestContext) -> Answer:
@@ -56,14 +56,14 @@ def get_namespace(context: RequestContext) -> Answer:
 
 def _source_json(catalog: Catalog, row: NamespaceRow) -> Answer:
     name, uri, first_us, last_us = row
-    declared = _declared(catalog.marks(Name("", name)), "source")
+    declared = _declared_members(catalog.api_changes(Name("", name)), "source")
     uri = uri or name
     scheme = (uri if "://" in uri else name).partition(":")[0]
     return {
         "type": declared.get("type") or _KINDS.get(scheme, scheme.upper()),
         "name": name,
-        "createdAt": iso(first_us),
-        "updatedAt": iso(last_us),
+        "createdAt": iso_time(first_us),
+        "updatedAt": iso_time(last_us),
         "connectionUrl": uri_text(uri),
         "description": declared.get("description"),
     }
@@ -71,9 +71,9 @@ def _source_json(catalog: Catalog, row: NamespaceRow) -> Answer:
 
 def list_sources(context: RequestContext) -> Answer:
     """GET /sources."""
-    page = context.page()
+    page = context.list_range()
     rows, total = context.catalog.lists.sources(page.limit, page.offset)
-    return page.listed("sources", [_source_json(context.catalog, row) for row in rows], total)
+    return page.list_answer("sources", [_source_json(context.catalog, row) for row in rows], total)
 
 
 def get_source(context: RequestContext) -> Answer:
@@ -81,13 +81,13 @@ def get_source(context: RequestContext) -> Answer:
     name = context.path["source"]
     row = context.catalog.lists.source(name)
     if row is None:
-        raise not_found("Source", name)
+        raise not_found_error("Source", name)
     return _source_json(context.catalog, row)
 
 
 def list_tags(context: RequestContext) -> Answer:
     """GET /tags: PII and SENSITIVE, tags in use, and tags created by hand."""
-    page, (used, described) = context.page(), context.catalog.lists.tags()
+    page, (used, described) = context.list_range(), context.catalog.lists.tags()
     found: dict[str, str | None] = {**dict.fromkeys(used), **_PREDEFINED_TAGS, **described}
     listed = [{"name": name, "description": text or None} for name, text in sorted(found.items())]
-    return page.listed("tags", listed[page.offset : page.offset + page.limit], len(listed))
+    return page.list_answer("tags", listed[page.offset : page.offset + page.limit], len(listed))

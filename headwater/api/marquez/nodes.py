@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from headwater.api.marquez.requests import Answer, RequestContext, not_found, page_not_found
+from headwater.api.marquez.requests import Answer, RequestContext, not_found_error, page_not_found_error
 from headwater.index.reading.catalog import JobRow
 from headwater.lineage.names.dataset_name import Name
 
@@ -46,55 +46,55 @@ def find_node(context: RequestContext, text: str) -> Node:
     """Return the object that an id refers to. Raises MarquezError (404) if the id is invalid or unknown."""
     kind, _, rest = text.partition(":")
     if kind not in _KINDS or rest.count(":") not in range(1, _MAX_COLONS):
-        raise page_not_found()
+        raise page_not_found_error()
     whole, mark, version = rest.rpartition("#")
-    found = _find(context, kind, rest, None) or (_find(context, kind, whole, version) if mark else None)
+    found = _find_by_kind(context, kind, rest, None) or (_find_by_kind(context, kind, whole, version) if mark else None)
     if found is None:
-        raise not_found("Node", text[:500])
+        raise not_found_error("Node", text[:500])
     return found
 
 
-def with_asked_ids(answer: Answer, canonical: str, asked: str, column: str | None = None) -> Answer:
+def with_requested_spelling(answer: Answer, canonical: str, requested: str, column: str | None = None) -> Answer:
     """Replace canonical ids in a graph by the spelling of the request.
 
     Marquez's page looks up the requested node by its id in the request, and draws nothing if it has another id.
-    canonical, asked: an id, or with a colon at the end the prefix of column ids; column: as spelled in the request.
+    canonical, requested: an id, or with a colon at the end the prefix of column ids; column: as spelled in the request.
     """
 
-    def spelled(text: str) -> str:
+    def respell(text: str) -> str:
         if not canonical.endswith(":"):
-            return asked if text == canonical else text
+            return requested if text == canonical else text
         if not text.startswith(canonical):
             return text
         name = text[len(canonical) :]
-        return asked + (column if column is not None and column.casefold() == name.casefold() else name)
+        return requested + (column if column is not None and column.casefold() == name.casefold() else name)
 
     for node in answer["graph"]:
-        node["id"] = spelled(node["id"])
+        node["id"] = respell(node["id"])
         for edge in (*node["inEdges"], *node["outEdges"], *(node["data"].get("flows") or ())):
-            edge["origin"], edge["destination"] = spelled(edge["origin"]), spelled(edge["destination"])
+            edge["origin"], edge["destination"] = respell(edge["origin"]), respell(edge["destination"])
     return answer
 
 
-def _find(context: RequestContext, kind: str, rest: str, version: str | None) -> Node | None:
+def _find_by_kind(context: RequestContext, kind: str, rest: str, version: str | None) -> Node | None:
     if kind == "job":
-        job = _first(rest, context.find_job)
+        job = _first_found(rest, context.find_job)
         return Node(kind, job=job, version=version) if job else None
     if kind == "dataset":
-        dataset = _first(rest, context.find_dataset)
+        dataset = _first_found(rest, context.find_dataset)
         return Node(kind, dataset, version=version) if dataset else None
-    for dataset_part, column in _splits(rest):
-        dataset = _first(dataset_part, context.find_dataset)
+    for dataset_part, column in _splits_at_colons(rest):
+        dataset = _first_found(dataset_part, context.find_dataset)
         if dataset:
             return Node(kind, dataset, column=column, version=version)
     return None
 
 
-def _first(text: str, look: Callable[[str, str], T | None]) -> T | None:
-    return next((found for parts in _splits(text) if (found := look(*parts))), None)
+def _first_found(text: str, look: Callable[[str, str], T | None]) -> T | None:
+    return next((found for parts in _splits_at_colons(text) if (found := look(*parts))), None)
 
 
-def _splits(text: str) -> Iterator[tuple[str, str]]:
+def _splits_at_colons(text: str) -> Iterator[tuple[str, str]]:
     """Yield the splits of a text at each colon, from the end, because namespaces contain more colons than names."""
     at = text.rfind(":")
     while at > 0:

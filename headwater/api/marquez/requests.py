@@ -13,7 +13,7 @@ from headwater.index.stored.database import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import JobLevel
 from headwater.lineage.snapshots.as_of import AsOf, View
-from headwater.questions.declaring import read_as
+from headwater.questions.declaring import parse_as
 from headwater.questions.moments import moment_us
 from headwater.questions.parameters import Granularity as GranularityWord
 from headwater.questions.parameters import View as ViewWord
@@ -57,33 +57,33 @@ class ReopenAsOf(Exception):
         self.as_of_us = as_of_us
 
 
-def not_found(what: str, name: str) -> MarquezNotFound:
+def not_found_error(what: str, name: str) -> MarquezNotFound:
     """Return Marquez's error for an unknown object."""
     return MarquezNotFound(f"{what} '{name}' not found.")
 
 
-def page_not_found() -> MarquezError:
+def page_not_found_error() -> MarquezError:
     """Return Marquez's error for an unknown path or an invalid node id."""
     return MarquezError(404, {"code": 404, "message": "HTTP 404 Not Found"})
 
 
-def wrong_type(parameter: str, form: str) -> MarquezError:
+def wrong_type_error(parameter: str, form: str) -> MarquezError:
     """Return Marquez's error for a parameter of the wrong type."""
     return MarquezError(400, {"code": 400, "message": f"query param {parameter} is not {form}."})
 
 
-def invalid(parameter: str, why: str) -> MarquezError:
+def invalid_parameter_error(parameter: str, reason: str) -> MarquezError:
     """Return Marquez's error for a parameter that violates a constraint."""
-    return MarquezError(400, {"errors": [f"query param {parameter} {why}"]})
+    return MarquezError(400, {"errors": [f"query param {parameter} {reason}"]})
 
 
-class Page(NamedTuple):
+class ListRange(NamedTuple):
     """The requested part of a list."""
 
     limit: int
     offset: int
 
-    def listed(self, name: str, items: Sequence[Any], total: int) -> Answer:
+    def list_answer(self, name: str, items: Sequence[Any], total: int) -> Answer:
         """Return an answer with a page of a list. total: length of the whole list."""
         return {name: items, "totalCount": total, "truncated": total > self.offset + len(items)}
 
@@ -102,13 +102,15 @@ class RequestContext(NamedTuple):
         """Whether the request is about the present, by event time."""
         return self.catalog.is_now
 
-    def page(self, limit: int = 100) -> Page:
+    def list_range(self, limit: int = 100) -> ListRange:
         """Return the requested part of a list. limit: the default limit."""
-        return Page(min(MAX_LIMIT, number(self.query, "limit", limit)), number(self.query, "offset", 0))
+        return ListRange(
+            min(MAX_LIMIT, parse_number(self.query, "limit", limit)), parse_number(self.query, "offset", 0)
+        )
 
     def depth(self) -> int:
         """Return the requested depth of lineage."""
-        return min(MAX_DEPTH, number(self.query, "depth", 20))
+        return min(MAX_DEPTH, parse_number(self.query, "depth", 20))
 
     def namespace(self) -> str:
         """Return the namespace in the path, in any spelling. Raises MarquezError if it is unknown."""
@@ -116,7 +118,7 @@ class RequestContext(NamedTuple):
         for name in (context, self.view.rules.names.canonical(context, "x").namespace):
             if self.catalog.lists.namespace(name):
                 return name
-        raise not_found("Namespace", context)
+        raise not_found_error("Namespace", context)
 
     def find_dataset(self, namespace: str, name: str, *, whole: bool = False) -> Name | None:
         """Return the dataset with a name or alias; None if there is none.
@@ -124,11 +126,11 @@ class RequestContext(NamedTuple):
         whole: do not accept the end of a name, because the request changes the dataset.
         """
         found = self.view.snapshot.resolve(self.view.rules.names.canonical(namespace, name))
-        if self.view.snapshot.knows(found) or self.catalog.span(DATASET, self.names_of(found)):
+        if self.view.snapshot.knows(found) or self.catalog.usage_span(DATASET, self.names_of(found)):
             return found
-        return self._by_display_name(namespace, name, whole=whole)
+        return self._dataset_by_display_name(namespace, name, whole=whole)
 
-    def _by_display_name(self, namespace: str, name: str, *, whole: bool) -> Name | None:
+    def _dataset_by_display_name(self, namespace: str, name: str, *, whole: bool) -> Name | None:
         """Return the dataset of a namespace with a display name, or with a two-part name as in Spark SQL.
 
         A one-part name is never matched as the end of a longer name, because clients use it to test whether a name is
@@ -153,17 +155,17 @@ class RequestContext(NamedTuple):
 
     def find_job(self, namespace: str, name: str) -> JobRow | None:
         """Return a job by its name, or by Marquez's name for a child job, `PARENT.JOB`; None if there is none."""
-        found, pieces = self.catalog.job(Name(namespace, name)), name.split(".")
+        found, pieces = self.catalog.find_job(Name(namespace, name)), name.split(".")
         places = range(len(pieces) - 1, max(0, len(pieces) - _MAX_DOTS), -1) if found is None else ()
-        below = (self.catalog.job(Name(namespace, ".".join(pieces[at:]))) for at in places)
-        return found or next((row for row in below if row and self.catalog.with_parents(row) == name), None)
+        below = (self.catalog.find_job(Name(namespace, ".".join(pieces[at:]))) for at in places)
+        return found or next((row for row in below if row and self.catalog.name_with_ancestors(row) == name), None)
 
     def dataset(self, *, whole: bool = False) -> Name:
         """Return the dataset in the path. Raises MarquezError if it is unknown. whole: see `find_dataset`."""
         found = self.find_dataset(self.path["namespace"], self.path["dataset"], whole=whole)
         if found is None:
             self.namespace()
-            raise not_found("Dataset", self.path["dataset"])
+            raise not_found_error("Dataset", self.path["dataset"])
         return found
 
     def names_of(self, dataset: Name) -> set[Name]:
@@ -171,25 +173,25 @@ class RequestContext(NamedTuple):
         return self.catalog.live.naming.names_of(dataset)
 
 
-def number(query: Mapping[str, str], name: str, default: int) -> int:
+def parse_number(query: Mapping[str, str], name: str, default: int) -> int:
     """Parse a number that is not negative."""
     text = query.get(name)
     if not text:
         return default
     digits = text[1:] if text[0] in "+-" else text
     if not digits.isascii() or not digits.isdigit():
-        raise wrong_type(name, "a number")
+        raise wrong_type_error(name, "a number")
     if text[0] == "-" and digits.strip("0"):
-        raise invalid(name, "must be greater than or equal to 0")
+        raise invalid_parameter_error(name, "must be greater than or equal to 0")
     return int(digits) if len(digits) < 10 else 1 << 31
 
 
-def flag(query: Mapping[str, str], name: str) -> bool:
+def parse_flag(query: Mapping[str, str], name: str) -> bool:
     """Parse a boolean; every value except `true` is false, as in Marquez."""
     return query.get(name, "").lower() == "true"
 
 
-def time_us(query: Mapping[str, str], name: str) -> int | None:
+def parse_time_us(query: Mapping[str, str], name: str) -> int | None:
     """Parse a time (us, UTC); a time without a zone is in UTC."""
     text = query.get(name)
     if not text:
@@ -200,43 +202,43 @@ def time_us(query: Mapping[str, str], name: str) -> int | None:
         raise MarquezError(400, {"code": 400, "message": str(error)}) from error
 
 
-def zone(query: Mapping[str, str]) -> ZoneInfo:
+def parse_time_zone(query: Mapping[str, str]) -> ZoneInfo:
     """Parse a time zone, by its name in the IANA database."""
     text = query.get("timezone", "")
     try:
         return ZoneInfo(text or "UTC")
     except (ValueError, OSError) as error:  # ZoneInfoNotFoundError is a KeyError
-        raise _no_zone(text) from error
+        raise _unknown_zone_error(text) from error
     except KeyError as error:
-        raise _no_zone(text) from error
+        raise _unknown_zone_error(text) from error
 
 
-def _no_zone(text: str) -> MarquezError:
+def _unknown_zone_error(text: str) -> MarquezError:
     return MarquezError(
         400, {"code": 400, "message": f"timezone={text[:40]!r} is not a time zone. Write it like Europe/Oslo."}
     )
 
 
-def required(query: Mapping[str, str], name: str) -> str:
+def required_parameter(query: Mapping[str, str], name: str) -> str:
     """Return a required parameter."""
     text = query.get(name)
     if not text:
-        raise invalid(name, "must not be null")
+        raise invalid_parameter_error(name, "must not be null")
     return text
 
 
-def granularity_of(query: Mapping[str, str]) -> JobLevel:
+def parse_granularity(query: Mapping[str, str]) -> JobLevel:
     """Parse `granularity`, which is our extension of Marquez's API. By default, jobs are not folded."""
     try:
-        return cast("JobLevel", read_as(GranularityWord, "granularity", query.get("granularity")) or "statement")
+        return cast("JobLevel", parse_as(GranularityWord, "granularity", query.get("granularity")) or "statement")
     except WrongQuestion as error:
         raise MarquezError(400, {"code": 400, "message": str(error)}) from error
 
 
-def as_of(query: Mapping[str, str]) -> AsOf:
+def parse_as_of(query: Mapping[str, str]) -> AsOf:
     """Parse the time parameters `asOf`, `knownAt`, `seenSince` and `view`."""
     try:
-        every = read_as(ViewWord, "view", query.get("view")) == "all"
+        every = parse_as(ViewWord, "view", query.get("view")) == "all"
     except WrongQuestion as error:
         raise MarquezError(400, {"code": 400, "message": str(error)}) from error
-    return AsOf(time_us(query, "asOf"), time_us(query, "knownAt"), time_us(query, "seenSince"), every)
+    return AsOf(parse_time_us(query, "asOf"), parse_time_us(query, "knownAt"), parse_time_us(query, "seenSince"), every)

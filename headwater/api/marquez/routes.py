@@ -16,15 +16,15 @@ from starlette.routing import Route
 
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.marquez import datasets, events, jobs, namespaces, runs, search, writes
-from headwater.api.marquez.changes import Change, ChangeBackend, ChangeHandler
+from headwater.api.marquez.changes import ChangeBackend, ChangeHandler, RequestedChange
 from headwater.api.marquez.column_lineage import get_column_lineage
 from headwater.api.marquez.requests import (
     MarquezError,
     MarquezNotFound,
     ReopenAsOf,
     RequestContext,
-    as_of,
-    page_not_found,
+    page_not_found_error,
+    parse_as_of,
 )
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.api.responses import RETRY_SOON, Recorder, json_response, unexpected_error
@@ -46,8 +46,8 @@ _MAX_BODY = 4 << 20
 _DATASET = "namespaces/{namespace}/datasets/{dataset}"
 _JOB = "namespaces/{namespace}/jobs/{job}"
 _MARKED: dict[str, Handler] = {
-    "start": writes.mark_run("START"), "complete": writes.mark_run("COMPLETE"),
-    "fail": writes.mark_run("FAIL"), "abort": writes.mark_run("ABORT"),
+    "start": writes.mark_run_handler("START"), "complete": writes.mark_run_handler("COMPLETE"),
+    "fail": writes.mark_run_handler("FAIL"), "abort": writes.mark_run_handler("ABORT"),
 }  # fmt: skip
 HANDLERS: dict[str, dict[str, Handler]] = {
     "namespaces": {"GET": namespaces.list_namespaces},
@@ -59,23 +59,26 @@ HANDLERS: dict[str, dict[str, Handler]] = {
     "jobs/runs/{run}/facets": {"GET": runs.get_facets},
     **{f"jobs/runs/{{run}}/{way}": {"POST": marked} for way, marked in _MARKED.items()},
     "jobs/runs/{run}": {"GET": runs.get_run},
-    "runlineage/upstream": {"GET": runs.upstream},
+    "runlineage/upstream": {"GET": runs.get_upstream_runs},
     "lineage": {"GET": get_lineage},
     "column-lineage": {"GET": get_column_lineage},
     "events/lineage": {"GET": events.list_events},
     "events": {"GET": events.list_events},
-    "events/{namespace}": {"GET": events.list_events_of},
+    "events/{namespace}": {"GET": events.list_namespace_events},
     "stats/lineage-events": {"GET": events.count_events},
     "stats/jobs": {"GET": events.count_jobs},
     "stats/datasets": {"GET": events.count_datasets},
     "stats/sources": {"GET": events.count_sources},
     f"{_DATASET}/fields/{{field}}/tags/{{tag}}": {
-        "POST": writes.tag_field(holds=True), "DELETE": writes.tag_field(holds=False),
+        "POST": writes.tag_field_handler(holds=True), "DELETE": writes.tag_field_handler(holds=False),
     },
-    f"{_DATASET}/tags/{{tag}}": {"POST": writes.tag_dataset(holds=True), "DELETE": writes.tag_dataset(holds=False)},
+    f"{_DATASET}/tags/{{tag}}": {
+        "POST": writes.tag_dataset_handler(holds=True),
+        "DELETE": writes.tag_dataset_handler(holds=False),
+    },
     f"{_DATASET}/versions/{{version}}": {"GET": datasets.get_version},
     f"{_DATASET}/versions": {"GET": datasets.list_versions},
-    f"{_JOB}/tags/{{tag}}": {"POST": writes.tag_job(holds=True), "DELETE": writes.tag_job(holds=False)},
+    f"{_JOB}/tags/{{tag}}": {"POST": writes.tag_job_handler(holds=True), "DELETE": writes.tag_job_handler(holds=False)},
     f"{_JOB}/versions/{{version}}": {"GET": jobs.get_version},
     f"{_JOB}/versions": {"GET": jobs.list_versions},
     f"{_JOB}/runs": {"GET": jobs.list_runs, "POST": writes.create_run},
@@ -125,7 +128,7 @@ def match_path(path: str, pieces: Pieces) -> dict[str, str] | None:
     return {middle[0]: rest, **found}
 
 
-class _Anything(Convertor[str]):
+class _AnyPathConvertor(Convertor[str]):
     """Like Starlette's `path`, but also matches newlines, which names may contain."""
 
     regex = "(?s:.*)"
@@ -137,7 +140,7 @@ class _Anything(Convertor[str]):
         return value
 
 
-register_url_convertor("anything", _Anything())
+register_url_convertor("anything", _AnyPathConvertor())
 
 
 class MarquezApi:
@@ -161,8 +164,8 @@ class MarquezApi:
         self._freshness = freshness
         self._changes = ChangeHandler(record, writing)
         self._lake_lock = threading.Lock()
-        self._v1 = _compile({**HANDLERS, "search": {"GET": partial(search.search, things)}})
-        self._v2 = _compile({
+        self._v1 = _compile_routes({**HANDLERS, "search": {"GET": partial(search.search_all, things)}})
+        self._v2 = _compile_routes({
             "jobs": {"GET": partial(search.search_jobs, things)},
             "datasets": {"GET": partial(search.search_datasets, things)},
         })  # fmt: skip
@@ -171,48 +174,50 @@ class MarquezApi:
         """Return the routes of an ASGI application."""
         methods = ["GET", "POST", "PUT", "DELETE", "PATCH"]
         return [
-            Route("/api/v1/{rest:anything}", partial(self._endpoint, self._v1, "/api/v1/"), methods=methods),
+            Route("/api/v1/{rest:anything}", partial(self._handle, self._v1, "/api/v1/"), methods=methods),
             Route(
                 "/api/v2beta/search/{rest:anything}",
-                partial(self._endpoint, self._v2, "/api/v2beta/search/"),
+                partial(self._handle, self._v2, "/api/v2beta/search/"),
                 methods=methods,
             ),
         ]
 
-    async def _endpoint(self, table: "_Table", base: str, request: Request) -> Response:
+    async def _handle(self, table: "_Table", base: str, request: Request) -> Response:
         try:
-            caller = await self._admit(request)
-            path, methods = _find(table, base, request)
+            caller = await self._authenticate(request)
+            path, methods = _find_route(table, base, request)
             answer = methods.get("GET" if request.method == "HEAD" else request.method)
             if answer is None:
                 raise MarquezError(405, {"code": 405, "message": "HTTP 405 Method Not Allowed"})
             if request.method not in _READ_METHODS:
-                _require(caller, *(("write", "read") if answer in _PRODUCER_CHANGES else ("admin",)))
+                _require_role(caller, *(("write", "read") if answer in _PRODUCER_CHANGES else ("admin",)))
             body = b"" if request.method == "GET" else await _read_body(request)
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
-            if not isinstance(found, Change):
+            if not isinstance(found, RequestedChange):
                 return found
             follow_up = partial(self._answer, found.follow_up or answer, path, request, b"")
             is_admin_act = answer not in _PRODUCER_CHANGES
-            return await self._changes.handle(found, request, caller, follow_up, is_admin_act=is_admin_act)
+            return await self._changes.handle_change(found, request, caller, follow_up, is_admin_act=is_admin_act)
         except MarquezError as error:
             return json_response(error.status, error.body)
 
-    async def _admit(self, request: Request) -> Caller:
-        key = await self._access.find(dict(request.headers), request.url.query, request.method)
+    async def _authenticate(self, request: Request) -> Caller:
+        key = await self._access.find_caller(dict(request.headers), request.url.query, request.method)
         if key is None:
             status, _, what, fix = self._access.denial(request.headers, request.url.query)
             raise MarquezError(status, {"code": status, "message": f"{what} {fix}"})
         if request.method in _READ_METHODS:
-            _require(key, "read")
+            _require_role(key, "read")
         return key
 
-    def _answer(self, answer: Handler, path: Mapping[str, str], request: Request, body: bytes) -> Response | Change:
+    def _answer(
+        self, answer: Handler, path: Mapping[str, str], request: Request, body: bytes
+    ) -> Response | RequestedChange:
         try:
-            found = self._freshness.ask_with_certainty(
+            found = self._freshness.ask_or_report_delay(
                 lambda: self._open_and_answer(answer, path, request, body), MarquezNotFound
             )
-            if isinstance(found, Change):
+            if isinstance(found, RequestedChange):
                 return found
             if callable(found):
                 with self._lake_lock:
@@ -232,7 +237,7 @@ class MarquezApi:
             return json_response(status, {"code": status, "message": f"{what} {fix}"})
 
     def _open_and_answer(self, answer: Handler, path: Mapping[str, str], request: Request, body: bytes) -> Any:
-        snapshot = as_of(request.query_params)
+        snapshot = parse_as_of(request.query_params)
         try:
             return self._answer_as_of(snapshot.as_of_us, answer, path, request, body)
         except ReopenAsOf as error:
@@ -241,19 +246,19 @@ class MarquezApi:
     def _answer_as_of(
         self, as_of_us: int | None, answer: Handler, path: Mapping[str, str], request: Request, body: bytes
     ) -> Any:
-        snapshot = as_of(request.query_params)._replace(as_of_us=as_of_us)
-        with self._open_views.catalog(snapshot) as (view, live):
+        snapshot = parse_as_of(request.query_params)._replace(as_of_us=as_of_us)
+        with self._open_views.open_view_and_index(snapshot) as (view, live):
             found = answer(RequestContext(path, request.query_params, view, Catalog(live, as_of_us), body))
             return with_display_names(found, view.rules.names.onelake_names)
 
 
-def _require(caller: Caller, *roles: Role) -> None:
+def _require_role(caller: Caller, *roles: Role) -> None:
     for role in roles:
-        if not caller.may(role):
+        if not caller.has_role(role):
             raise MarquezError(403, {"code": 403, "message": f"{caller.title} does not have the role `{role}`."})
 
 
-def _compile(routes: Mapping[str, dict[str, Handler]]) -> _Table:
+def _compile_routes(routes: Mapping[str, dict[str, Handler]]) -> _Table:
     return [
         (
             re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)),
@@ -264,7 +269,7 @@ def _compile(routes: Mapping[str, dict[str, Handler]]) -> _Table:
     ]
 
 
-def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], dict[str, Handler]]:
+def _find_route(table: _Table, base: str, request: Request) -> tuple[dict[str, str], dict[str, Handler]]:
     """Find the route of a path. Names may contain slashes as `%2F`, or plain if a proxy decoded them."""
     raw = request.scope.get("raw_path") or b""
     sent = raw.decode("latin-1")[len(base) :] if raw.startswith(base.encode()) else ""
@@ -279,7 +284,7 @@ def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], d
             return names, methods
     if request.method == "POST":
         raise HTTPException(404)  # probably an event with a wrong path: the receiver's error names the right one
-    raise page_not_found()
+    raise page_not_found_error()
 
 
 async def _read_body(request: Request) -> bytes:
@@ -300,22 +305,22 @@ def with_display_names(found: Any, names: Mapping[str, str]) -> Any:
     """
     if not names:
         return found
-    if isinstance(found, Change):
-        return found._replace(answer=_shown(found.answer, names))
+    if isinstance(found, RequestedChange):
+        return found._replace(answer=_replace_ids(found.answer, names))
     if callable(found):
-        return lambda bronze: _shown(found(bronze), names)
-    return _shown(found, names)
+        return lambda bronze: _replace_ids(found(bronze), names)
+    return _replace_ids(found, names)
 
 
-def _shown(value: Any, names: Mapping[str, str]) -> Any:
+def _replace_ids(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
-        return [_shown(each, names) for each in value]
+        return [_replace_ids(each, names) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: each if key in _AS_SENT else _member(key, each, names) for key, each in value.items()}
+    return {key: each if key in _AS_SENT else _replace_ids_in_member(key, each, names) for key, each in value.items()}
 
 
-def _member(key: str, value: Any, names: Mapping[str, str]) -> Any:
+def _replace_ids_in_member(key: str, value: Any, names: Mapping[str, str]) -> Any:
     if not isinstance(value, str):
-        return _shown(value, names)
+        return _replace_ids(value, names)
     return _ID.sub(lambda found: names.get(found[0], found[0]), value) if key in _NAMED else value

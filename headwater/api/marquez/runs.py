@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headwater.api.marquez.nodes import version_text
-from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found
+from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found_error
 from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.events.decode import decode
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.reading.catalog import Catalog
-from headwater.index.reading.catalog_history import RunRow, undescribed
+from headwater.index.reading.catalog_history import RunRow, undescribed_version
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.stored.events import JOB, RUN
 from headwater.lake.bronze_tables import Bronze
@@ -36,25 +36,25 @@ _WITH_FACETS = 20
 def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
     """Return a run without facets, which are in bronze. versions: include those of its job and datasets."""
     datasets = row.datasets()
-    job = catalog.name(row.job_key)
+    job = catalog.name_of_number(row.job_key)
     return {
-        **brief_json(row),
+        **brief_run_json(row),
         "jobVersion": {**job.shown, "version": version_text(datasets.job)} if datasets.job else None,
-        **(_versions(catalog, row) if versions else {}),
+        **(_run_versions_json(catalog, row) if versions else {}),
         "facets": {},
     }
 
 
-def brief_json(row: RunRow) -> Answer:
+def brief_run_json(row: RunRow) -> Answer:
     """Return a run without facets and versions, for pages of jobs with hundreds of runs."""
     ended, took_us = row.ended_us, duration_us(row.started_us, row.ended_us)
-    started, stopped = iso(row.started_us), iso(ended)
+    started, stopped = iso_time(row.started_us), iso_time(ended)
     return {
         "id": run_id_of(row.run),
         "createdAt": started,
-        "updatedAt": stopped if ended == row.time_us else iso(row.time_us),
-        "nominalStartTime": iso(row.nominal_start_us),
-        "nominalEndTime": iso(row.nominal_end_us),
+        "updatedAt": stopped if ended == row.time_us else iso_time(row.time_us),
+        "nominalStartTime": iso_time(row.nominal_start_us),
+        "nominalEndTime": iso_time(row.nominal_end_us),
         "state": STATES.get(row.state, "RUNNING"),
         "startedAt": started,
         "endedAt": stopped,
@@ -63,12 +63,12 @@ def brief_json(row: RunRow) -> Answer:
     }
 
 
-def _versions(catalog: Catalog, row: RunRow) -> Answer:
+def _run_versions_json(catalog: Catalog, row: RunRow) -> Answer:
     datasets = row.datasets()
-    read = map(catalog.name, datasets.inputs)
-    inputs = [(name, catalog.versions.at(name, row.started_us)) for name in read]
-    written = [(catalog.name(number), version) for number, version in datasets.outputs]
-    outputs = [(name, undescribed(name) if version is None else version) for name, version in written]
+    read = map(catalog.name_of_number, datasets.inputs)
+    inputs = [(name, catalog.versions.version_at(name, row.started_us)) for name in read]
+    written = [(catalog.name_of_number(number), version) for number, version in datasets.outputs]
+    outputs = [(name, undescribed_version(name) if version is None else version) for name, version in written]
     found = {}
     for side, pairs in (("input", inputs), ("output", outputs)):
         listed: list[Answer] = [{**name.shown, "version": version_text(version)} for name, version in pairs]
@@ -77,24 +77,24 @@ def _versions(catalog: Catalog, row: RunRow) -> Answer:
     return found
 
 
-def with_facets(
+def with_run_facets(
     context: RequestContext, rows: Sequence[RunRow], shown: Sequence[Answer], finish: Callable[[], Answer]
 ) -> DeferredAnswer:
     """Return a deferred answer that adds facets to runs and then calls `finish`."""
-    add = facets_later(context, [row.run for row in rows[:_WITH_FACETS]], "run")
+    add = facets_reader(context, [row.run for row in rows[:_WITH_FACETS]], "run")
 
-    def later(bronze: Bronze) -> Answer:
+    def answer_with_facets(bronze: Bronze) -> Answer:
         found = add(bronze)
         for row, run in zip(rows, shown, strict=True):
             run["facets"] = found.get(row.run, {})
             if CREATED_FACET in run["facets"]:
-                run.update(_created(row, run["facets"][CREATED_FACET]))
+                run.update(_created_run_arguments(row, run["facets"][CREATED_FACET]))
         return finish()
 
-    return later
+    return answer_with_facets
 
 
-def _created(row: RunRow, facet: Any) -> Answer:
+def _created_run_arguments(row: RunRow, facet: Any) -> Answer:
     """Return the arguments of a run that a client created. Its state is NEW until there are other events."""
     args = facet.get("args") if isinstance(facet, dict) else None
     found = {"args": args} if isinstance(args, dict) and all(isinstance(each, str) for each in args.values()) else {}
@@ -102,7 +102,7 @@ def _created(row: RunRow, facet: Any) -> Answer:
     return found | ({"state": "NEW", "startedAt": None} if is_new else {})
 
 
-def facets_later(
+def facets_reader(
     context: RequestContext, keys: Sequence[str], entity: str
 ) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
     """Return a reader of the facets of runs or of their jobs, by run.
@@ -110,10 +110,10 @@ def facets_later(
     The index contains the facets of the newest runs of each job; all others come from bronze.
     """
     runs, whose = context.catalog.runs, JOB if entity == "job" else RUN
-    known = runs.facets(keys) if whose == RUN else {}
-    places = {run: runs.facet_places(run, whose) for run in keys if run not in known}
+    known = runs.run_facets(keys) if whose == RUN else {}
+    places = {run: runs.event_places_of_facets(run, whose) for run in keys if run not in known}
 
-    def read(bronze: Bronze) -> dict[str, dict[str, Any]]:
+    def read_facets(bronze: Bronze) -> dict[str, dict[str, Any]]:
         events = events_at(bronze, set().union(*places.values()))
         found = {run: {facet: decode(text) for facet, text in facets.items()} for run, facets in known.items()}
         return found | {
@@ -121,7 +121,7 @@ def facets_later(
             for run, own in places.items()
         }
 
-    return read
+    return read_facets
 
 
 def find_run(context: RequestContext, run_id: str, *, whole: bool = False) -> RunRow:
@@ -130,13 +130,13 @@ def find_run(context: RequestContext, run_id: str, *, whole: bool = False) -> Ru
     whole: do not accept the beginning of an id, because the request changes the run.
     """
     try:
-        row = context.catalog.runs.find(RunHistory(context.catalog.live).key(run_id, whole=whole))
+        row = context.catalog.runs.run_by_key(RunHistory(context.catalog.live).find_run_key(run_id, exact=whole))
     except WrongQuestion as error:
         raise MarquezError(400, {"code": 400, "message": str(error)}) from error
     except NotKnown:
-        row = context.catalog.runs.find(run_id.lower())
+        row = context.catalog.runs.run_by_key(run_id.lower())
     if row is None:
-        raise not_found("Run", run_id)
+        raise not_found_error("Run", run_id)
     return row
 
 
@@ -144,7 +144,7 @@ def get_run(context: RequestContext) -> DeferredAnswer:
     """GET /jobs/runs/{id}."""
     row = find_run(context, context.path["run"])
     shown = run_json(context.catalog, row)
-    return with_facets(context, [row], [shown], lambda: shown)
+    return with_run_facets(context, [row], [shown], lambda: shown)
 
 
 def get_facets(context: RequestContext) -> DeferredAnswer:
@@ -154,11 +154,11 @@ def get_facets(context: RequestContext) -> DeferredAnswer:
     if entity not in ("run", "job"):
         message = f"query param type must be one of [JOB, RUN], not {entity[:40]!r}."
         raise MarquezError(400, {"code": 400, "message": message})
-    read = facets_later(context, [row.run], entity)
+    read = facets_reader(context, [row.run], entity)
     return lambda bronze: {"runId": run_id_of(row.run), "facets": read(bronze).get(row.run, {})}
 
 
-def upstream(context: RequestContext) -> Answer:
+def get_upstream_runs(context: RequestContext) -> Answer:
     """GET /runlineage/upstream: the runs that wrote the inputs of a run, up to `depth` steps back."""
     text = context.query.get("runId")
     if not text:
@@ -168,15 +168,15 @@ def upstream(context: RequestContext) -> Answer:
         fresh = [row for row in front if row.run not in seen]
         seen.update(row.run for row in fresh)
         shown += [_upstream_item(context.catalog, row, depth) for row in fresh]
-        if len(shown) > context.page().limit:
+        if len(shown) > context.list_range().limit:
             break
         front = [
             writer
             for row in fresh
             for name in row.datasets().inputs
-            for writer in _writer(context.catalog, context.catalog.name(name), row)
+            for writer in _newest_writer_before(context.catalog, context.catalog.name_of_number(name), row)
         ]
-    limit = context.page().limit
+    limit = context.list_range().limit
     return {"runs": shown[:limit], "truncated": len(shown) > limit or any(row.run not in seen for row in front)}
 
 
@@ -185,18 +185,18 @@ def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
     version = version_text(datasets.job) if datasets.job else None
     return {
         "depth": depth,
-        "job": {**catalog.name(row.job_key).shown, "version": version},
+        "job": {**catalog.name_of_number(row.job_key).shown, "version": version},
         "run": {
-            "id": run_id_of(row.run), "start": iso(row.started_us), "end": iso(row.ended_us),
+            "id": run_id_of(row.run), "start": iso_time(row.started_us), "end": iso_time(row.ended_us),
             "status": STATES.get(row.state, "RUNNING"),
         },
-        "inputs": [catalog.name(name).shown for name in datasets.inputs],
-        "outputs": [catalog.name(name).shown for name, _ in datasets.outputs],
+        "inputs": [catalog.name_of_number(name).shown for name in datasets.inputs],
+        "outputs": [catalog.name_of_number(name).shown for name, _ in datasets.outputs],
     }  # fmt: skip
 
 
-def _writer(catalog: Catalog, name: Name, reader: RunRow) -> list[RunRow]:
+def _newest_writer_before(catalog: Catalog, name: Name, reader: RunRow) -> list[RunRow]:
     """Return the newest run that wrote a dataset before another run started to read it; empty if unknown."""
-    found = RunHistory(catalog.live).written_before(name, reader.time_us, reader.run)
-    row = catalog.runs.find(found.key) if found else None
+    found = RunHistory(catalog.live).previous_writer(name, reader.time_us, reader.run)
+    row = catalog.runs.run_by_key(found.key) if found else None
     return [row] if row else []

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, get_args
 
 from headwater.api.marquez.datasets import dataset_json
 from headwater.api.marquez.jobs import job_json
-from headwater.api.marquez.nodes import dataset_id, find_node, job_id, with_asked_ids
-from headwater.api.marquez.requests import Answer, RequestContext, granularity_of, required
+from headwater.api.marquez.nodes import dataset_id, find_node, job_id, with_requested_spelling
+from headwater.api.marquez.requests import Answer, RequestContext, parse_granularity, required_parameter
 from headwater.events.facet_sets import OF_COLUMNS
 from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.catalog import JobRow
@@ -47,37 +47,39 @@ class TableGraph:
         self._names_of = context.names_of
         self._rows: dict[Name, JobRow | None] = {}
         started = JobAncestry(self._catalog.live).started
-        self.granularity: JobLevel = granularity_of(context.query)
+        self.granularity: JobLevel = parse_granularity(context.query)
         levels = get_args(JobLevel)[1 : get_args(JobLevel).index(self.granularity) + 1]
         self._folds: list[FoldJob] = [fold_into_level(level, started) for level in reversed(levels)]
 
-    def fold(self, job: Name) -> Name:
+    def fold_job(self, job: Name) -> Name:
         """Return the job that a job is folded into."""
-        return next((folded for fold in self._folds if self.row(folded := fold(job))), job)
+        return next((folded for fold in self._folds if self.visible_job_row(folded := fold(job))), job)
 
     @cached_property
-    def _folded(self) -> dict[Name, list[Name]]:
+    def _jobs_by_group(self) -> dict[Name, list[Name]]:
         found: dict[Name, list[Name]] = {}
         for job in self._moment.graph.of_job if self._folds else ():
-            found.setdefault(self.fold(job), []).append(job)
+            found.setdefault(self.fold_job(job), []).append(job)
         return found
 
-    def sides(self, job: Name) -> JobDatasets:
+    def datasets_of_job(self, job: Name) -> JobDatasets:
         """Return the datasets that a job reads and writes. job: its key."""
         found = JobDatasets(set(), set())
-        for each in self._folded.get(job, (job,)):
+        for each in self._jobs_by_group.get(job, (job,)):
             for lineage in self._reported_lineage(each):
                 read = {name.plain for name in (*lineage.source_datasets, *lineage.other_inputs)}
-                found.inputs.update(name for name in read if not self._is_gone(name))
+                found.inputs.update(name for name in read if not self._is_deleted(name))
                 found.outputs.update(() if lineage.output is None else (lineage.output.plain,))
-            running = self._running(each)
+            running = self._datasets_of_running_job(each)
             found.inputs.update(running.inputs)
             found.outputs.update(running.outputs)
         return found
 
-    def flows(self, job: Name) -> set[tuple[Name, Name]]:
+    def dataset_pairs(self, job: Name) -> set[tuple[Name, Name]]:
         """Return the pairs of input and output of a job. A folded job does not connect each input with each output."""
-        reported = (lineage for each in self._folded.get(job, (job,)) for lineage in self._reported_lineage(each))
+        reported = (
+            lineage for each in self._jobs_by_group.get(job, (job,)) for lineage in self._reported_lineage(each)
+        )
         return {
             (name.plain, lineage.output.plain)
             for lineage in reported
@@ -90,11 +92,11 @@ class TableGraph:
         lineage = (graph.sets[number][1] for number in graph.of_job.get(job, ()) if self._counted.says(number))
         return (each for each in lineage if not self._is_hidden(each.output))
 
-    def jobs(self, dataset: Name) -> set[Name]:
+    def jobs_of_dataset(self, dataset: Name) -> set[Name]:
         """Return the keys of the jobs that read or write a dataset."""
         graph = self._moment.graph
         counted, found = self._counted, set[Name]()
-        if not self._is_gone(dataset):
+        if not self._is_deleted(dataset):
             own = counted.lifetimes.standing(dataset)
             found.update(
                 graph.sets[each][0].job
@@ -104,42 +106,49 @@ class TableGraph:
             for number in counted.lifetimes.of(dataset):
                 sets = graph.feeds.get(number, ())
                 found.update(graph.sets[each][0].job for each in sets if counted.reading[each])
-        return {self.fold(job) for job in found | self._running_at(dataset) if self.row(job)}
+        return {
+            self.fold_job(job) for job in found | self._running_jobs_of_dataset(dataset) if self.visible_job_row(job)
+        }
 
-    def row(self, job: Name) -> JobRow | None:
+    def visible_job_row(self, job: Name) -> JobRow | None:
         """Return a job to show; None for dataset declarations, jobs of Headwater itself, and deleted jobs."""
         if job not in self._rows:
-            self._rows[job] = self._look_up(job)
+            self._rows[job] = self._look_up_job(job)
         return self._rows[job]
 
-    def _is_gone(self, name: Name) -> bool:
+    def _is_deleted(self, name: Name) -> bool:
         return not self._counted.shows_dropped and not self._moment.exists(name)
 
     def _is_hidden(self, name: Name | None) -> bool:
         return name is not None and self._moment.graph.dataset(name) in self._counted.hidden
 
-    def _look_up(self, job: Name) -> JobRow | None:
+    def _look_up_job(self, job: Name) -> JobRow | None:
         if not job.name or job.namespace in ("", NAMESPACE):
             return None
-        row = self._catalog.job_of(self._catalog.number(job))
-        deleted_us = self._catalog.deleted_us(self._catalog.name(row.shown)) if row else None
+        row = self._catalog.job_by_key_number(self._catalog.number_of_name(job))
+        deleted_us = self._catalog.deleted_us(self._catalog.name_of_number(row.display_name)) if row else None
         return row if row and (deleted_us is None or deleted_us < row.last_us) else None
 
-    def _running(self, job: Name) -> JobDatasets:
-        row = self.row(job) if self._is_now else None
-        newest = self._catalog.runs.newest(row.key, 1) if row and row.state == "RUNNING" else []
+    def _datasets_of_running_job(self, job: Name) -> JobDatasets:
+        row = self.visible_job_row(job) if self._is_now else None
+        newest = self._catalog.runs.newest_runs(row.key_number, 1) if row and row.state == "RUNNING" else []
         if not newest:
             return JobDatasets(set(), set())
         datasets = newest[0].datasets()
         return JobDatasets(
-            {self._catalog.name(each) for each in datasets.inputs}, {self._catalog.name(n) for n, _ in datasets.outputs}
+            {self._catalog.name_of_number(each) for each in datasets.inputs},
+            {self._catalog.name_of_number(n) for n, _ in datasets.outputs},
         )
 
-    def _running_at(self, dataset: Name) -> set[Name]:
+    def _running_jobs_of_dataset(self, dataset: Name) -> set[Name]:
         if not self._is_now:
             return set()
-        jobs = self._catalog.running_at(self._names_of(dataset))
-        return {job for job in jobs if dataset in self._running(job).inputs | self._running(job).outputs}
+        jobs = self._catalog.running_jobs_using(self._names_of(dataset))
+        return {
+            job
+            for job in jobs
+            if dataset in self._datasets_of_running_job(job).inputs | self._datasets_of_running_job(job).outputs
+        }
 
 
 def get_lineage(context: RequestContext) -> Answer:
@@ -148,19 +157,22 @@ def get_lineage(context: RequestContext) -> Answer:
     The requested node keeps the id of the request, which may be an alias. With `granularity`, which is our extension,
     jobs are folded and have `flows`, the pairs of input and output.
     """
-    text = required(context.query, "nodeId")
+    text = required_parameter(context.query, "nodeId")
     node = find_node(context, text)
     tables = TableGraph(context)
     jobs: dict[Name, JobDatasets] = {}
     datasets: set[Name] = {node.dataset} if node.dataset else set()
-    fresh, front = set(datasets), {tables.fold(context.catalog.name(node.job.key))} if node.job else set()
+    fresh, front = (
+        set(datasets),
+        {tables.fold_job(context.catalog.name_of_number(node.job.key_number))} if node.job else set(),
+    )
     truncated = False
     for _ in range(max(1 if node.job else 0, context.depth())):
-        front |= {job for name in fresh for job in tables.jobs(name)} - jobs.keys()
+        front |= {job for name in fresh for job in tables.jobs_of_dataset(name)} - jobs.keys()
         if not front:
             break
         for job in sorted(front):
-            jobs[job] = tables.sides(job)
+            jobs[job] = tables.datasets_of_job(job)
         fresh = {name for job in front for side in jobs[job] for name in side} - datasets
         datasets |= fresh
         if len(jobs) + len(datasets) > MAX_NODES:
@@ -168,8 +180,14 @@ def get_lineage(context: RequestContext) -> Answer:
             break
         front = set()
     found = _TableGraphAnswer(context, tables, jobs, datasets).answer(truncated=truncated)
-    own = dataset_id(node.dataset) if node.dataset else job_id(context.catalog.name(node.job.shown)) if node.job else ""
-    return with_asked_ids(found, own, text.removesuffix(f"#{node.version}"))
+    own = (
+        dataset_id(node.dataset)
+        if node.dataset
+        else job_id(context.catalog.name_of_number(node.job.display_name))
+        if node.job
+        else ""
+    )
+    return with_requested_spelling(found, own, text.removesuffix(f"#{node.version}"))
 
 
 class _TableGraphAnswer:
@@ -183,19 +201,19 @@ class _TableGraphAnswer:
         self._jobs = {}
         self._flows = {}
         for key, sides in jobs.items():
-            row = tables.row(key)
+            row = tables.visible_job_row(key)
             if row is None:
                 continue
-            job = job_id(context.catalog.name(row.shown))
+            job = job_id(context.catalog.name_of_number(row.display_name))
             self._jobs[job] = row
             if tables.granularity != "statement":
-                self._flows[job] = [(dataset_id(start), dataset_id(end)) for start, end in tables.flows(key)]
+                self._flows[job] = [(dataset_id(start), dataset_id(end)) for start, end in tables.dataset_pairs(key)]
             for name in sides.inputs & datasets:
-                self._connect(self._ids[name], job)
+                self._add_edge(self._ids[name], job)
             for name in sides.outputs & datasets:
-                self._connect(job, self._ids[name])
+                self._add_edge(job, self._ids[name])
 
-    def _connect(self, origin: str, destination: str) -> None:
+    def _add_edge(self, origin: str, destination: str) -> None:
         self._out.setdefault(origin, []).append(destination)
         self._into.setdefault(destination, []).append(origin)
 
@@ -204,35 +222,37 @@ class _TableGraphAnswer:
         context = self._context
         makers: dict[str, tuple[str, Callable[[], Answer]]] = {}
         for node, row in self._jobs.items():
-            makers[node] = ("JOB", lambda row=row, node=node: self._job(row, node))  # type: ignore[misc]
+            makers[node] = ("JOB", lambda row=row, node=node: self._job_json(row, node))  # type: ignore[misc]
         for name, node in self._ids.items():
-            makers[node] = ("DATASET", lambda name=name: _dataset(context, name))  # type: ignore[misc]
+            makers[node] = ("DATASET", lambda name=name: _dataset_json(context, name))  # type: ignore[misc]
         kept = dict.fromkeys(sorted(makers)[:MAX_NODES])
-        graph = [self._node(node, *makers[node], kept) for node in kept]
+        graph = [self._node_json(node, *makers[node], kept) for node in kept]
         return {"graph": graph, "truncated": truncated or len(kept) < len(makers)}
 
-    def _job(self, row: JobRow, node: str) -> Answer:
+    def _job_json(self, row: JobRow, node: str) -> Answer:
         flows = self._flows.get(node)
         extra = (
             {} if flows is None else {"flows": [{"origin": start, "destination": end} for start, end in sorted(flows)]}
         )
         return {**job_json(self._context.catalog, row, runs=1), **extra}
 
-    def _node(self, node: str, kind: str, data: Callable[[], Answer], kept: Container[str]) -> dict[str, Any]:
+    def _node_json(
+        self, node: str, kind: str, data: Callable[[], Answer], shown_nodes: Container[str]
+    ) -> dict[str, Any]:
         return {
             "id": node,
             "type": kind,
             "data": data(),
-            "inEdges": _edges(((origin, node) for origin in self._into.get(node, ())), kept),
-            "outEdges": _edges(((node, far) for far in self._out.get(node, ())), kept),
+            "inEdges": _edges_json(((origin, node) for origin in self._into.get(node, ())), shown_nodes),
+            "outEdges": _edges_json(((node, far) for far in self._out.get(node, ())), shown_nodes),
         }
 
 
-def _dataset(context: RequestContext, name: Name) -> Answer:
+def _dataset_json(context: RequestContext, name: Name) -> Answer:
     found = dataset_json(context, name, lineage=False)
     return {**found, "facets": {key: text for key, text in found["facets"].items() if key not in _LARGE}}
 
 
-def _edges(pairs: Iterable[tuple[str, str]], kept: Container[str]) -> list[dict[str, str]]:
-    inside = sorted({pair for pair in pairs if pair[0] in kept and pair[1] in kept})
+def _edges_json(pairs: Iterable[tuple[str, str]], shown_nodes: Container[str]) -> list[dict[str, str]]:
+    inside = sorted({pair for pair in pairs if pair[0] in shown_nodes and pair[1] in shown_nodes})
     return [{"origin": origin, "destination": destination} for origin, destination in inside]

@@ -12,15 +12,22 @@ from uuid import uuid4
 from msgspec import Struct
 
 from headwater.api.marquez import jobs, namespaces
-from headwater.api.marquez.changes import Change, Json, body_of
+from headwater.api.marquez.changes import Json, RequestedChange, parse_body
 from headwater.api.marquez.datasets import SCHEMA_LOCATION, columns_json, dataset_json, get_dataset
 from headwater.api.marquez.jobs import find_job, get_job, job_json, sides_of
 from headwater.api.marquez.namespaces import get_namespace
-from headwater.api.marquez.requests import Answer, MarquezError, MarquezNotFound, RequestContext, not_found, time_us
+from headwater.api.marquez.requests import (
+    Answer,
+    MarquezError,
+    MarquezNotFound,
+    RequestContext,
+    not_found_error,
+    parse_time_us,
+)
 from headwater.api.marquez.runs import CREATED_FACET, STATES, find_run, get_run, run_json
-from headwater.events.times import iso, parse_time
+from headwater.events.times import iso_time, parse_time
 from headwater.index import api_changes
-from headwater.index.api_changes import facet, headwater_event
+from headwater.index.api_changes import headwater_event, headwater_facet
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.catalog_history import RunRow
 from headwater.index.stored.database import JOB
@@ -91,57 +98,63 @@ class JobMeta(Struct):
     tags: list[str] | None = None
 
 
-def put_namespace(context: RequestContext) -> Change:
+def put_namespace(context: RequestContext) -> RequestedChange:
     """PUT /namespaces/{namespace}: set owner and description. It restores a deleted namespace."""
-    name, meta = context.path["namespace"], body_of(context, NamespaceMeta)
+    name, meta = context.path["namespace"], parse_body(context, NamespaceMeta)
     event = api_changes.namespace_event(name, {"ownerName": meta.ownerName, "description": meta.description})
-    now = _shown_time(event)
+    now = _event_time_in_ms(event)
     members = {"ownerName": meta.ownerName, "description": meta.description, "isHidden": False}
-    return Change([event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_namespace)
+    return RequestedChange(
+        [event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_namespace
+    )
 
 
-def put_source(context: RequestContext) -> Change:
+def put_source(context: RequestContext) -> RequestedChange:
     """PUT /sources/{source}."""
-    name, meta = context.path["source"], body_of(context, SourceMeta)
+    name, meta = context.path["source"], parse_body(context, SourceMeta)
     members = {"type": meta.type, "connectionUrl": meta.connectionUrl, "description": meta.description}
     event = api_changes.source_event(name, members)
-    now = _shown_time(event)
-    return Change([event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_source)
+    now = _event_time_in_ms(event)
+    return RequestedChange(
+        [event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_source
+    )
 
 
-def put_dataset(context: RequestContext) -> Change:
+def put_dataset(context: RequestContext) -> RequestedChange:
     """PUT …/datasets/{dataset}: a DatasetEvent, or with `runId` an output of this run. Adds tags."""
-    name, meta = Name(context.path["namespace"], context.path["dataset"]), body_of(context, DatasetMeta)
+    name, meta = Name(context.path["namespace"], context.path["dataset"]), parse_body(context, DatasetMeta)
     fields, facets = meta.fields or [], _dataset_facets(context, meta)
     dataset = {**name.shown, "facets": facets}
     if meta.runId is None:
         event = headwater_event("DatasetEvent", dataset=dataset)
     else:
         run = find_run(context, meta.runId, whole=True)
-        facets["version"] = facet(datasetVersion=run_id_of(run.run))
-        event = event_of(context, run, "OTHER", {"outputs": [dataset]})
+        facets["version"] = headwater_facet(datasetVersion=run_id_of(run.run))
+        event = event_of_run(context, run, "OTHER", {"outputs": [dataset]})
     tags = [(None, tag) for tag in meta.tags or ()] + [(each.name, tag) for each in fields for tag in each.tags or ()]
-    tagged = [api_changes.dataset_tag_event(name, column, tag, holds=True) for column, tag in tags]
-    return Change([event, *tagged], _expected_dataset(name, meta, _shown_time(event)), get_dataset)
+    tagged = [api_changes.dataset_tag_event(name, column, tag, is_set=True) for column, tag in tags]
+    return RequestedChange([event, *tagged], _expected_dataset(name, meta, _event_time_in_ms(event)), get_dataset)
 
 
 def _dataset_facets(context: RequestContext, meta: DatasetMeta) -> Json:
     source = context.catalog.lists.source(meta.sourceName)
-    facets = {"dataSource": facet(name=meta.sourceName, uri=source[1] if source else meta.sourceName)}
-    facets["datasetType"] = facet(datasetType="TABLE" if meta.type == "DB_TABLE" else "STREAM")
+    facets = {"dataSource": headwater_facet(name=meta.sourceName, uri=source[1] if source else meta.sourceName)}
+    facets["datasetType"] = headwater_facet(datasetType="TABLE" if meta.type == "DB_TABLE" else "STREAM")
     if meta.fields:
         fields = [{"name": each.name, "type": each.type, "description": each.description} for each in meta.fields]
-        facets["schema"] = facet(fields=[{key: text for key, text in each.items() if text} for each in fields])
+        facets["schema"] = headwater_facet(
+            fields=[{key: text for key, text in each.items() if text} for each in fields]
+        )
     if meta.description:
-        facets["documentation"] = facet(description=meta.description)
+        facets["documentation"] = headwater_facet(description=meta.description)
     if meta.schemaLocation:
-        facets[SCHEMA_LOCATION] = facet(url=meta.schemaLocation)
+        facets[SCHEMA_LOCATION] = headwater_facet(url=meta.schemaLocation)
     return facets
 
 
-def _shown_time(event: Json) -> str:
+def _event_time_in_ms(event: Json) -> str:
     """Return the time of an event in the precision of later answers, milliseconds."""
-    return str(iso(parse_time(event["eventTime"])[0]))
+    return str(iso_time(parse_time(event["eventTime"])[0]))
 
 
 def _expected_dataset(name: Name, meta: DatasetMeta, now: str) -> Answer:
@@ -156,9 +169,9 @@ def _expected_dataset(name: Name, meta: DatasetMeta, now: str) -> Answer:
     }  # fmt: skip
 
 
-def put_job(context: RequestContext) -> Change:
+def put_job(context: RequestContext) -> RequestedChange:
     """PUT …/jobs/{job}: a JobEvent, and with `runId` also a run event with the inputs and outputs."""
-    name, meta = Name(context.path["namespace"], context.path["job"]), body_of(context, JobMeta)
+    name, meta = Name(context.path["namespace"], context.path["job"]), parse_body(context, JobMeta)
     sides = {
         side: [Name(each.namespace, each.name).shown for each in listed]
         for side, listed in (("inputs", meta.inputs), ("outputs", meta.outputs))
@@ -167,20 +180,20 @@ def put_job(context: RequestContext) -> Change:
     events = [headwater_event("JobEvent", job={**name.shown, "facets": facets}, **sides)]
     if meta.runId is not None:
         run = find_run(context, meta.runId, whole=True)
-        if context.catalog.job(name) != context.catalog.job_of(run.job_key):
-            raise not_found("Run", meta.runId)
-        events.append(event_of(context, run, "OTHER", sides, of_job=facets))
-    return Change(events, _expected_job(name, meta, sides, _shown_time(events[-1])), jobs.get_job)
+        if context.catalog.find_job(name) != context.catalog.job_by_key_number(run.job_key):
+            raise not_found_error("Run", meta.runId)
+        events.append(event_of_run(context, run, "OTHER", sides, of_job=facets))
+    return RequestedChange(events, _expected_job(name, meta, sides, _event_time_in_ms(events[-1])), jobs.get_job)
 
 
 def _job_facets(meta: JobMeta) -> Json:
-    facets = {"jobType": facet(processingType=PROCESSING[meta.type], integration="MARQUEZ", jobType="JOB")}
+    facets = {"jobType": headwater_facet(processingType=PROCESSING[meta.type], integration="MARQUEZ", jobType="JOB")}
     if meta.description:
-        facets["documentation"] = facet(description=meta.description)
+        facets["documentation"] = headwater_facet(description=meta.description)
     if meta.location:
-        facets["sourceCodeLocation"] = facet(type="url", url=meta.location)
+        facets["sourceCodeLocation"] = headwater_facet(type="url", url=meta.location)
     if meta.tags:
-        facets["tags"] = facet(tags=[{"key": tag, "value": "true", "source": "MARQUEZ"} for tag in meta.tags])
+        facets["tags"] = headwater_facet(tags=[{"key": tag, "value": "true", "source": "MARQUEZ"} for tag in meta.tags])
     return facets
 
 
@@ -193,14 +206,14 @@ def _expected_job(name: Name, meta: JobMeta, sides: Json, now: str) -> Answer:
     }  # fmt: skip
 
 
-def event_of(
+def event_of_run(
     context: RequestContext, run: RunRow, kind: str, sides: EventDatasets, *, at_us: int | None = None, **facets: Json
 ) -> Json:
     """Return an event of a known run. kind: its `eventType`; facets: `run` and `of_job`, see `run_event`."""
-    row = context.catalog.job_of(run.job_key)
-    name = context.catalog.name(row.shown if row else run.job_key)
+    row = context.catalog.job_by_key_number(run.job_key)
+    name = context.catalog.name_of_number(row.display_name if row else run.job_key)
     event = run_event(run_id_of(run.run), name, kind, sides, **facets)
-    return event if at_us is None else {**event, "eventTime": iso(at_us)}
+    return event if at_us is None else {**event, "eventTime": iso_time(at_us)}
 
 
 def run_event(
@@ -220,28 +233,30 @@ class RunMeta(Struct):
     args: dict[str, str] | None = None
 
 
-def create_run(context: RequestContext) -> Change:
+def create_run(context: RequestContext) -> RequestedChange:
     """POST /namespaces/{namespace}/jobs/{job}/runs: an event OTHER with nominal time and arguments as facets."""
-    row, meta = find_job(context), body_of(context, RunMeta)
+    row, meta = find_job(context), parse_body(context, RunMeta)
     run_id = meta.id or str(uuid4())
-    _refuse_known(context, run_id)
+    _check_new_run(context, run_id)
     times = {
-        key: iso(time_us({key: text}, key))
+        key: iso_time(parse_time_us({key: text}, key))
         for key, text in (("nominalStartTime", meta.nominalStartTime), ("nominalEndTime", meta.nominalEndTime))
         if text
     }
-    facets = {CREATED_FACET: facet(args=meta.args or {})} | ({"nominalTime": facet(**times)} if times else {})
-    event = run_event(run_id, context.catalog.name(row.shown), "OTHER", {}, run=facets)
+    facets = {CREATED_FACET: headwater_facet(args=meta.args or {})} | (
+        {"nominalTime": headwater_facet(**times)} if times else {}
+    )
+    event = run_event(run_id, context.catalog.name_of_number(row.display_name), "OTHER", {}, run=facets)
     now, none = event["eventTime"], {"startedAt": None, "endedAt": None, "durationMs": None, "jobVersion": None}
     answer: Answer = {
         "id": run_id, "createdAt": now, "updatedAt": now, "nominalStartTime": None, "nominalEndTime": None, **times,
         "state": "NEW", **none, "args": meta.args or {}, "facets": {}, "inputVersions": [], "outputVersions": [],
         "inputDatasetVersions": [], "outputDatasetVersions": [],
     }  # fmt: skip
-    return Change([event], answer, _with_run(run_id), 201)
+    return RequestedChange([event], answer, _follow_up_with_run(run_id), 201)
 
 
-def _refuse_known(context: RequestContext, run_id: str) -> None:
+def _check_new_run(context: RequestContext, run_id: str) -> None:
     try:
         run = find_run(context, run_id, whole=True)
     except MarquezNotFound:
@@ -251,114 +266,117 @@ def _refuse_known(context: RequestContext, run_id: str) -> None:
     raise MarquezError(400, {"code": 400, "message": f"Run '{run_id}' already exists."})
 
 
-def mark_run(kind: str) -> Callable[[RequestContext], Change]:
+def mark_run_handler(kind: str) -> Callable[[RequestContext], RequestedChange]:
     """Return the handler of POST /jobs/runs/{id}/start and so on. It sends an event of this type at `at=` or now.
 
     If no event of the run has inputs, the event has the inputs of its job; likewise for outputs.
     """
 
-    def answer(context: RequestContext) -> Change:
-        run, at_us = find_run(context, context.path["run"], whole=True), time_us(context.query, "at")
+    def mark(context: RequestContext) -> RequestedChange:
+        run, at_us = find_run(context, context.path["run"], whole=True), parse_time_us(context.query, "at")
         datasets = run.datasets()
         own = {side for side, named in (("inputs", datasets.inputs), ("outputs", datasets.outputs)) if named}
-        of_job = _job_sides(context.catalog, run.job_key) if len(own) < 2 else {}
+        of_job = _job_inputs_and_outputs(context.catalog, run.job_key) if len(own) < 2 else {}
         sides = {side: named for side, named in of_job.items() if side not in own}
-        event = event_of(context, run, kind, sides, at_us=at_us)
+        event = event_of_run(context, run, kind, sides, at_us=at_us)
         shown = {
             **run_json(context.catalog, run),
             "state": STATES.get(kind, "RUNNING"),
             "updatedAt": event["eventTime"],
         }
-        return Change([event], shown, _with_run(run_id_of(run.run)))
+        return RequestedChange([event], shown, _follow_up_with_run(run_id_of(run.run)))
 
-    return answer
+    return mark
 
 
-def _job_sides(catalog: Catalog, job: int) -> dict[str, list[dict[str, str]]]:
-    versions = catalog.versions.listed(JOB, job, 1)
+def _job_inputs_and_outputs(catalog: Catalog, job: int) -> dict[str, list[dict[str, str]]]:
+    versions = catalog.versions.versions(JOB, job, 1)
     return sides_of(catalog, versions[0] if versions else None)
 
 
-def _with_run(run_id: str) -> Callable[[RequestContext], object]:
+def _follow_up_with_run(run_id: str) -> Callable[[RequestContext], object]:
     return lambda context: get_run(context._replace(path={"run": run_id}))
 
 
-def create_tag(context: RequestContext) -> Change:
+def create_tag(context: RequestContext) -> RequestedChange:
     """PUT /tags/{tag}."""
-    tag, text = context.path["tag"], body_of(context, dict[str, Any]).get("description")
+    tag, text = context.path["tag"], parse_body(context, dict[str, Any]).get("description")
     description = text if isinstance(text, str) else ""
     event = api_changes.tag_event(tag, description)
-    return Change([event], {"name": tag, "description": description or None})
+    return RequestedChange([event], {"name": tag, "description": description or None})
 
 
-def tag_dataset(*, holds: bool) -> Callable[[RequestContext], Change]:
+def tag_dataset_handler(*, holds: bool) -> Callable[[RequestContext], RequestedChange]:
     """Return the handler of POST or DELETE /namespaces/{namespace}/datasets/{dataset}/tags/{tag}."""
 
-    def answer(context: RequestContext) -> Change:
+    def change_tag(context: RequestContext) -> RequestedChange:
         name, tag = context.dataset(whole=True), context.path["tag"]
         shown = dataset_json(context, name)
         shown["tags"] = _with_tag(shown["tags"], tag, holds=holds)
-        return Change(_tagging(context, name, None, tag, holds=holds), shown, get_dataset)
+        return RequestedChange(_tag_change_events(context, name, None, tag, holds=holds), shown, get_dataset)
 
-    return answer
+    return change_tag
 
 
-def tag_field(*, holds: bool) -> Callable[[RequestContext], Change]:
+def tag_field_handler(*, holds: bool) -> Callable[[RequestContext], RequestedChange]:
     """Return the handler of POST or DELETE …/datasets/{dataset}/fields/{field}/tags/{tag}."""
 
-    def answer(context: RequestContext) -> Change:
+    def change_tag(context: RequestContext) -> RequestedChange:
         name, column, tag = context.dataset(whole=True), context.path["field"], context.path["tag"]
         shown = dataset_json(context, name)
         shown["fields"] = columns_json(context, name)
         field = next((each for each in shown["fields"] if each["name"].casefold() == column.casefold()), None)
         if field is None:
-            raise not_found("Dataset field", column)
+            raise not_found_error("Dataset field", column)
         field["tags"] = _with_tag(field["tags"], tag, holds=holds)
-        return Change(_tagging(context, name, field["name"], tag, holds=holds), shown, get_dataset)
+        return RequestedChange(_tag_change_events(context, name, field["name"], tag, holds=holds), shown, get_dataset)
 
-    return answer
+    return change_tag
 
 
-def tag_job(*, holds: bool) -> Callable[[RequestContext], Change]:
+def tag_job_handler(*, holds: bool) -> Callable[[RequestContext], RequestedChange]:
     """Return the handler of POST or DELETE /namespaces/{namespace}/jobs/{job}/tags/{tag}."""
 
-    def answer(context: RequestContext) -> Change:
+    def change_tag(context: RequestContext) -> RequestedChange:
         row, tag = find_job(context), context.path["tag"]
         shown = job_json(context.catalog, row)
         shown["tags"] = _with_tag(shown["tags"], tag, holds=holds)
-        event = api_changes.job_tag_event(context.catalog.name(row.shown), tag, holds=holds)
-        return Change([event], shown, get_job)
+        event = api_changes.job_tag_event(context.catalog.name_of_number(row.display_name), tag, is_set=holds)
+        return RequestedChange([event], shown, get_job)
 
-    return answer
+    return change_tag
 
 
-def delete_dataset(context: RequestContext) -> Change:
+def delete_dataset(context: RequestContext) -> RequestedChange:
     """DELETE /namespaces/{namespace}/datasets/{dataset}: hide it until it is written again."""
     name = context.dataset(whole=True)
-    return Change([api_changes.dataset_deletion(name)], dataset_json(context, name))
+    return RequestedChange([api_changes.dataset_deletion_event(name)], dataset_json(context, name))
 
 
-def delete_job(context: RequestContext) -> Change:
+def delete_job(context: RequestContext) -> RequestedChange:
     """DELETE /namespaces/{namespace}/jobs/{job}: hide it until it runs again."""
     row = find_job(context)
-    return Change([api_changes.job_deletion(context.catalog.name(row.shown))], job_json(context.catalog, row))
+    return RequestedChange(
+        [api_changes.job_deletion_event(context.catalog.name_of_number(row.display_name))],
+        job_json(context.catalog, row),
+    )
 
 
-def delete_namespace(context: RequestContext) -> Change:
+def delete_namespace(context: RequestContext) -> RequestedChange:
     """DELETE /namespaces/{namespace}: drop its datasets and hide its jobs until new events name them."""
     name = context.namespace()
     datasets, _ = context.catalog.lists.datasets(name, -1, 0)
-    events = api_changes.namespace_deletions(name, [Name(name, each) for each in datasets])
-    return Change(events, {**get_namespace(context), "isHidden": True})
+    events = api_changes.namespace_deletion_events(name, [Name(name, each) for each in datasets])
+    return RequestedChange(events, {**get_namespace(context), "isHidden": True})
 
 
-def _tagging(context: RequestContext, name: Name, column: str | None, tag: str, *, holds: bool) -> list[Json]:
+def _tag_change_events(context: RequestContext, name: Name, column: str | None, tag: str, *, holds: bool) -> list[Json]:
     """Return the events that set or remove a tag.
 
     To remove a tag, each producer that set it gets an event with its other tags only.
     """
-    events = [api_changes.dataset_tag_event(name, column, tag, holds=holds)]
-    for tagged in () if holds else context.catalog.tagged_by(context.names_of(name)):
+    events = [api_changes.dataset_tag_event(name, column, tag, is_set=holds)]
+    for tagged in () if holds else context.catalog.newest_tags_facets(context.names_of(name)):
         left = [
             each
             for each in tagged.tags

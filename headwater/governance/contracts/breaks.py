@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from headwater.governance.contracts.changes import ChangeKind, PromiseChange, changes_of
-from headwater.governance.contracts.odcs import column_text, dataset_text, document_of, shown_dataset
+from headwater.governance.contracts.changes import ChangeKind, PromiseChange, promise_changes
+from headwater.governance.contracts.odcs import column_text, contract_document, dataset_for_display, dataset_text
 from headwater.governance.contracts.promise import Promise, promises_of
 from headwater.questions.answer_types.contracts import ContractColumn, ContractFacts, RunReference
 from headwater.questions.rhythm import format_duration
@@ -22,7 +22,7 @@ class Break(NamedTuple):
     dataset: str
     column: str | None
     message: str
-    by: RunReference = _NO_RUN
+    responsible_run: RunReference = _NO_RUN
     display_name: str | None = None
 
     @property
@@ -39,41 +39,41 @@ class Break(NamedTuple):
 _WARNINGS = ("column.not_listed",)
 
 
-def missing(promise: Promise, why: str) -> Break:
+def unknown_dataset_break(promise: Promise, reason: str) -> Break:
     """Return the break for an unknown dataset."""
-    return Break("dataset.missing", promise.asked.text, None, why)
+    return Break("dataset.missing", promise.asked.text, None, reason)
 
 
 def broken_promises(promise: Promise, facts: ContractFacts) -> list[Break]:
     """Return the broken promises, first those of the dataset, then by column; empty if all are kept."""
     display_name = facts.dataset.display_name or None
-    return [each._replace(display_name=display_name) for each in _breaks(promise, facts)]
+    return [each._replace(display_name=display_name) for each in _breaks_of_columns(promise, facts)]
 
 
-def _breaks(promise: Promise, facts: ContractFacts) -> list[Break]:
+def _breaks_of_columns(promise: Promise, facts: ContractFacts) -> list[Break]:
     name = dataset_text(facts.dataset)
     if facts.dropped is not None:
         return [Break("dataset.missing", promise.asked.text, None, "it was dropped", facts.dropped)]
     if facts.renamed is not None and facts.called is not None:
-        message = f"it was renamed to {shown_dataset(facts.called)}"
+        message = f"it was renamed to {dataset_for_display(facts.called)}"
         return [Break("dataset.renamed", promise.asked.text, None, message, facts.renamed)]
     known = {column.name.casefold() for column in promise.columns}
     found = [
-        Break(each.kind, name, each.column, _message(each), _responsible_run(each, facts))
-        for each in changes_of(promise, promises_of(document_of(facts, promised=known), name)[0])
-        if each.breaks
+        Break(each.kind, name, each.column, _break_message(each), _responsible_run(each, facts))
+        for each in promise_changes(promise, promises_of(contract_document(facts, promised=known), name)[0])
+        if each.is_breaking
     ]
-    return [*_service(promise, facts, name), *found, *_not_listed(known, facts, name)]
+    return [*_service_breaks(promise, facts, name), *found, *_not_listed_breaks(known, facts, name)]
 
 
-def _not_listed(promised: Collection[str], facts: ContractFacts, name: str) -> Iterable[Break]:
+def _not_listed_breaks(promised: Collection[str], facts: ContractFacts, name: str) -> Iterable[Break]:
     for each in facts.not_listed:
         if each.name.casefold() in promised:
             message = f"no job that reads the dataset has listed it since {each.listed}, and no run writes the dataset"
             yield Break("column.not_listed", name, each.name, message, each.since)
 
 
-def _service(promise: Promise, facts: ContractFacts, name: str) -> Iterable[Break]:
+def _service_breaks(promise: Promise, facts: ContractFacts, name: str) -> Iterable[Break]:
     service, levels = facts.service, promise.levels
     late = service.status != "ok" and service.age_seconds is not None
     if late and levels.longest_s is not None and (service.age_seconds or 0) > levels.longest_s:
@@ -103,7 +103,7 @@ _MESSAGES: dict[str, str] = {
 }
 
 
-def _message(change: PromiseChange) -> str:
+def _break_message(change: PromiseChange) -> str:
     return _MESSAGES[change.kind].format(about=change.about, before=change.before, after=change.after)
 
 
@@ -112,7 +112,7 @@ def _responsible_run(change: PromiseChange, facts: ContractFacts) -> RunReferenc
 
     If it is unknown, return the newest run that changed the column's sources.
     """
-    column = next((each for each in facts.columns if _same(each.name, change.column or "")), None)
+    column = next((each for each in facts.columns if _is_same_text(each.name, change.column or "")), None)
     found = _recorded_run(change, facts, column)
     if found is None and column is not None:
         found = max((each.since for each in column.sources), key=lambda by: by.time or "", default=None)
@@ -124,8 +124,8 @@ def _recorded_run(change: PromiseChange, facts: ContractFacts, column: ContractC
     if thing == "owner":
         return facts.owned
     if thing == "tag":
-        tags = (each for each in facts.ended_tags if _same(each.column or "", change.column or ""))
-        return next((each.ended for each in tags if _same(each.key, about.partition("=")[0])), None)
+        tags = (each for each in facts.ended_tags if _is_same_text(each.column or "", change.column or ""))
+        return next((each.ended for each in tags if _is_same_text(each.key, about.partition("=")[0])), None)
     if thing in ("job", "lineage"):
         writers = (each for each in facts.writers if f"{each.job.namespace}/{each.job.name}" == about)
         return next((each.opaque if thing == "lineage" else each.since for each in writers), None)
@@ -137,9 +137,9 @@ def _recorded_run(change: PromiseChange, facts: ContractFacts, column: ContractC
 def _ended_by(change: PromiseChange, facts: ContractFacts) -> RunReference | None:
     """Return the run that ended a column or a step."""
     if change.kind == "column.removed":
-        return next((each.ended for each in facts.ended_columns if _same(each.name, change.column or "")), None)
-    ended = (each for each in facts.ended_steps if _same(column_text(each.from_), change.about))
-    return next((each.ended for each in ended if _same(column_text(each.into), change.into)), None)
+        return next((each.ended for each in facts.ended_columns if _is_same_text(each.name, change.column or "")), None)
+    ended = (each for each in facts.ended_steps if _is_same_text(column_text(each.from_), change.about))
+    return next((each.ended for each in ended if _is_same_text(column_text(each.into), change.into)), None)
 
 
 def _changed_by(change: PromiseChange, column: ContractColumn) -> RunReference | None:
@@ -147,9 +147,9 @@ def _changed_by(change: PromiseChange, column: ContractColumn) -> RunReference |
     if change.kind == "column.retyped":
         return column.changed
     if change.kind == "column.exposed":
-        return next((each.since for each in column.exposures if _same(each.tag, change.about)), None)
-    return next((each.since for each in column.sources if _same(column_text(each), change.about)), None)
+        return next((each.since for each in column.exposures if _is_same_text(each.tag, change.about)), None)
+    return next((each.since for each in column.sources if _is_same_text(column_text(each), change.about)), None)
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_text(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()

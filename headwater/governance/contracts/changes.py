@@ -46,32 +46,32 @@ class PromiseChange(NamedTuple):
     into: str = ""
 
     @property
-    def breaks(self) -> bool:
+    def is_breaking(self) -> bool:
         """Whether the change breaks the promise for its users."""
         return self.kind in BREAKING
 
 
-def changes_of(old: Promise, new: Promise) -> list[PromiseChange]:
+def promise_changes(old: Promise, new: Promise) -> list[PromiseChange]:
     """Return the differences between promises, breaking changes first."""
-    found = [*_of_dataset(old, new), *_columns(old, new)]
-    return sorted(found, key=lambda each: (not each.breaks, each.column or "", each.kind, each.about))
+    found = [*_dataset_changes(old, new), *_column_list_changes(old, new)]
+    return sorted(found, key=lambda each: (not each.is_breaking, each.column or "", each.kind, each.about))
 
 
-def _of_dataset(old: Promise, new: Promise) -> Iterator[PromiseChange]:
-    yield from _marks("tag", None, old.tags, new.tags)
+def _dataset_changes(old: Promise, new: Promise) -> Iterator[PromiseChange]:
+    yield from _set_changes("tag", None, old.tags, new.tags)
     if old.owners is not None:
-        yield from _marks("owner", None, old.owners, new.owners or frozenset())
+        yield from _set_changes("owner", None, old.owners, new.owners or frozenset())
     if old.jobs is not None:
-        yield from _marks("job", None, old.jobs, new.jobs or frozenset())
+        yield from _set_changes("job", None, old.jobs, new.jobs or frozenset())
     for job in sorted((old.jobs_with_columns & (new.jobs or frozenset())) - new.jobs_with_columns):
         yield PromiseChange("lineage.lost", None, job, "reports column lineage", "reports no column lineage")
 
 
-def _marks(
-    what: Literal["tag", "owner", "job"], column: str | None, old: Iterable[str], new: Iterable[str]
+def _set_changes(
+    kind: Literal["tag", "owner", "job"], column: str | None, old: Iterable[str], new: Iterable[str]
 ) -> Iterator[PromiseChange]:
     before, after = set(old), set(new)
-    removed, added = _MARKS[what]
+    removed, added = _MARKS[kind]
     yield from (PromiseChange(removed, column, each, each, None) for each in sorted(before - after))
     yield from (PromiseChange(added, column, each, None, each) for each in sorted(after - before))
 
@@ -83,25 +83,25 @@ _MARKS: Mapping[str, tuple[ChangeKind, ChangeKind]] = {
 }
 
 
-def _columns(old: Promise, new: Promise) -> Iterator[PromiseChange]:
-    was, now = ({_key(each.name): each for each in side.columns} for side in (old, new))
+def _column_list_changes(old: Promise, new: Promise) -> Iterator[PromiseChange]:
+    was, now = ({_comparison_key(each.name): each for each in side.columns} for side in (old, new))
     for key, column in was.items():
         if key not in now:
             yield PromiseChange("column.removed", column.name, "", column.type or "the column", None)
             continue
-        yield from _column(column, now[key])
+        yield from _column_changes(column, now[key])
     for key, column in now.items():
         if key not in was:
             yield PromiseChange("column.added", column.name, "", None, column.type or "the column")
 
 
-def _column(old: PromisedColumn, new: PromisedColumn) -> Iterator[PromiseChange]:
-    if old.type is not None and _key(old.type.strip()) != _key((new.type or "").strip()):
+def _column_changes(old: PromisedColumn, new: PromisedColumn) -> Iterator[PromiseChange]:
+    if old.type is not None and _comparison_key(old.type.strip()) != _comparison_key((new.type or "").strip()):
         yield PromiseChange("column.retyped", old.name, "", old.type, new.type)
     if old.description is not None and old.description != new.description:
         yield PromiseChange("description.changed", old.name, "", old.description, new.description)
-    yield from _marks("tag", old.name, old.tags, new.tags)
-    sources = [*_sources(old, new)]
+    yield from _set_changes("tag", old.name, old.tags, new.tags)
+    sources = [*_source_changes(old, new)]
     yield from sources
     explained = any(each.kind in ("source.added", "mask.removed") for each in sources)
     if old.holds is not None and not explained:
@@ -110,17 +110,17 @@ def _column(old: PromisedColumn, new: PromisedColumn) -> Iterator[PromiseChange]
                 yield PromiseChange("column.exposed", old.name, tag, old.holds.get(tag, "no such values"), "exposed")
 
 
-def _sources(old: PromisedColumn, new: PromisedColumn) -> Iterator[PromiseChange]:
+def _source_changes(old: PromisedColumn, new: PromisedColumn) -> Iterator[PromiseChange]:
     if old.sources is None:
         return
-    was, now = (_by_column(side.sources or ()) for side in (old, new))
-    direct = [*_direct(old.name, was, now)]
+    was, now = (_sources_by_column(side.sources or ()) for side in (old, new))
+    direct = [*_direct_source_changes(old.name, was, now)]
     yield from direct
     if not direct and any(each.distance > 1 for each in was.values()):
-        yield from _origins(old.name, was, now)
+        yield from _origin_changes(old.name, was, now)
 
 
-def _direct(
+def _direct_source_changes(
     column: str, was: Mapping[str, PromisedSource], now: Mapping[str, PromisedSource]
 ) -> Iterator[PromiseChange]:
     for key, source in was.items():
@@ -130,25 +130,25 @@ def _direct(
         if here is None or here.distance > 1:
             yield PromiseChange("source.removed", column, source.column, _describe_steps(source), None, source.into)
         else:
-            yield from _step(column, source, here)
+            yield from _step_changes(column, source, here)
     for key, source in now.items():
         if source.distance == 1 and (key not in was or was[key].distance > 1):
             yield PromiseChange("source.added", column, source.column, None, _describe_steps(source), source.into)
 
 
-def _step(column: str, old: PromisedSource, new: PromisedSource) -> Iterator[PromiseChange]:
+def _step_changes(column: str, old: PromisedSource, new: PromisedSource) -> Iterator[PromiseChange]:
     if old.steps is None or new.steps is None or old.steps == new.steps:
         return
-    was, now = _masks(old), _masks(new)
+    was, now = _is_masked(old), _is_masked(new)
     kind: ChangeKind = "step.changed" if was == now else "mask.removed" if was else "mask.added"
     yield PromiseChange(kind, column, new.column, _describe_steps(old), _describe_steps(new), new.into)
 
 
-def _masks(source: PromisedSource) -> bool:
+def _is_masked(source: PromisedSource) -> bool:
     return bool(source.steps) and all(masking for _, _, masking in source.steps or ())
 
 
-def _origins(
+def _origin_changes(
     column: str, was: Mapping[str, PromisedSource], now: Mapping[str, PromisedSource]
 ) -> Iterator[PromiseChange]:
     """Yield changes farther upstream, only the nearest step of each changed path."""
@@ -157,12 +157,12 @@ def _origins(
             continue
         here = now.get(key)
         if here is None:
-            if _key(source.into) in now:
+            if _comparison_key(source.into) in now:
                 yield PromiseChange("origin.removed", column, source.column, _describe_steps(source), None, source.into)
         elif source.masked and here.masked is False and _nearer_is_masked(source, was, now):
             yield PromiseChange("mask.removed", column, here.column, "masked on the way", "in the clear", here.into)
     for key, source in now.items():
-        if source.distance > 1 and key not in was and _key(source.into) in was:
+        if source.distance > 1 and key not in was and _comparison_key(source.into) in was:
             yield PromiseChange("origin.added", column, source.column, None, _describe_steps(source), source.into)
 
 
@@ -170,14 +170,14 @@ def _nearer_is_masked(
     source: PromisedSource, was: Mapping[str, PromisedSource], now: Mapping[str, PromisedSource]
 ) -> bool:
     """Return whether masking of the remaining path is unchanged, so that the source's own step lost its mask."""
-    near = _key(source.into)
+    near = _comparison_key(source.into)
     return near not in was or near not in now or was[near].masked == now[near].masked
 
 
-def _by_column(sources: Iterable[PromisedSource]) -> dict[str, PromisedSource]:
+def _sources_by_column(sources: Iterable[PromisedSource]) -> dict[str, PromisedSource]:
     found: dict[str, PromisedSource] = {}
     for each in sorted(sources, key=lambda source: source.distance):
-        found.setdefault(_key(each.column), each)
+        found.setdefault(_comparison_key(each.column), each)
     return found
 
 
@@ -189,7 +189,7 @@ def _describe_steps(source: PromisedSource) -> str:
     return "; ".join(texts) or "a source"
 
 
-def _key(text: str) -> str:
+def _comparison_key(text: str) -> str:
     return text.casefold()
 
 
@@ -221,12 +221,12 @@ def next_version(before: Mapping[str, Any], after: Mapping[str, Any], where: str
     numbers = _VERSION.fullmatch(version)
     major, minor = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
     changes = contract_changes(promises_of(before, where), promises_of(after, where))
-    breaks = not numbers or any(each.change.breaks for each in changes)
+    breaks = not numbers or any(each.change.is_breaking for each in changes)
     return f"{major + 1}.0.0" if breaks else f"{major}.{minor + 1}.0"
 
 
 def _table_changes(old: Promise, new: Promise) -> list[PromiseChange]:
-    found = changes_of(old, new)
+    found = promise_changes(old, new)
     was, now = old.levels, new.levels
     if was.longest_s is not None and (now.longest_s is None or now.longest_s > was.longest_s):
         after = None if now.longest_s is None else f"{now.longest_s:g} s"

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headwater.common.errors import HeadwaterError, NotKnown, ServerRefusal, WrongQuestion, WrongSetting
-from headwater.governance.contracts.breaks import Break, broken_promises, missing
+from headwater.governance.contracts.breaks import Break, broken_promises, unknown_dataset_break
 from headwater.governance.contracts.policies import KnownDataset, load_policies, policy_breaks
-from headwater.governance.contracts.promise import Promise, read_promises
+from headwater.governance.contracts.promise import Promise, parse_promises
 from headwater.governance.contracts.reports import CheckedFile
-from headwater.governance.yaml_text import text_of
+from headwater.governance.yaml_text import read_text
 from headwater.questions import definitions
 from headwater.questions.answer_types.common import Dataset, Job
 from headwater.questions.answer_types.contracts import ContractFacts, RunReference
@@ -56,8 +56,8 @@ def contract_paths(places: Iterable[Path]) -> list[Path]:
 
 def read_contract(path: Path) -> ContractFile:
     """Read a contract. Raises WrongSetting with the error."""
-    text = text_of(path, str(path), "Write one contract per table.")
-    return ContractFile(path, text, read_promises(text, str(path)))
+    text = read_text(path, str(path), "Write one contract per table.")
+    return ContractFile(path, text, parse_promises(text, str(path)))
 
 
 class ObservedAnswers:
@@ -65,10 +65,10 @@ class ObservedAnswers:
 
     def __init__(self, ask: Ask, against: str | None = None):
         """against: a moment as in the question `contract`, None for now."""
-        self._ask, self._against, self._as_of = ask, against, None if against is None else _time_in(against)
+        self._ask, self._against, self._as_of = ask, against, None if against is None else _time_or_none(against)
         self._facts: dict[tuple[str | None, str], ContractFacts] = {}
 
-    def of(self, namespace: str | None, dataset: str) -> ContractFacts:
+    def facts_by_name(self, namespace: str | None, dataset: str) -> ContractFacts:
         """Return the observed facts of a dataset. Raises NotKnown, or other errors of the question."""
         key = (namespace, dataset)
         if key not in self._facts:
@@ -93,21 +93,23 @@ class ObservedAnswers:
 
     def facts(self, dataset: Dataset) -> ContractFacts:
         """Return the observed facts of a dataset by its canonical name."""
-        return self.of(dataset.namespace, dataset.dataset)
+        return self.facts_by_name(dataset.namespace, dataset.dataset)
 
-    def exposed(self, tag: str) -> Iterator[tuple[Dataset, str]]:
+    def exposed_columns(self, tag: str) -> Iterator[tuple[Dataset, str]]:
         """Yield the columns with readable values of a tag. Raises NotKnown for an unknown tag."""
-        for each in self._listed(definitions.surface, {"tag": tag, "exposure": "exposed", **self._moment()}):
-            yield _dataset(each, each["dataset"]), each["column"] or ""
+        for each in self._all_items(
+            definitions.surface, {"tag": tag, "exposure": "exposed", **self._time_parameters()}
+        ):
+            yield _dataset_of_item(each, each["dataset"]), each["column"] or ""
 
     def datasets(self) -> Iterator[KnownDataset]:
         """Yield all currently known datasets."""
-        for each in self._listed(definitions.datasets, {}):
+        for each in self._all_items(definitions.datasets, {}):
             job, run = each["job"], each["last_run"]
             by = RunReference(run["id"] if run else None, each["last_written"], Job(**job) if job else None)
-            yield KnownDataset(_dataset(each, each["name"]), tuple(each["owners"]), by)
+            yield KnownDataset(_dataset_of_item(each, each["name"]), tuple(each["owners"]), by)
 
-    def _listed(self, question: Question, asked: Mapping[str, str]) -> Iterator[Any]:
+    def _all_items(self, question: Question, asked: Mapping[str, str]) -> Iterator[Any]:
         page: dict[str, str] = {"limit": str(MAX_LIMIT)}
         while True:
             try:
@@ -121,7 +123,7 @@ class ObservedAnswers:
                 return
             page["cursor"] = found["next"]
 
-    def _moment(self) -> dict[str, str]:
+    def _time_parameters(self) -> dict[str, str]:
         if self._against is None:
             return {}
         if self._as_of is None:
@@ -132,18 +134,18 @@ class ObservedAnswers:
         return {"asOf": self._as_of}
 
 
-def _dataset(item: Mapping[str, Any], name: str) -> Dataset:
+def _dataset_of_item(item: Mapping[str, Any], name: str) -> Dataset:
     return Dataset(item["namespace"], name, display_name=item.get("display_name", msgspec.UNSET))
 
 
-def _time_in(against: str) -> str | None:
+def _time_or_none(against: str) -> str | None:
     """Return a moment that is a time, None for a word that Headwater must look up."""
     return against if against[:4].isdigit() else None
 
 
 def check_contract(file: ContractFile, observed: ObservedAnswers) -> CheckedFile:
     """Compare a contract with observed facts."""
-    found = [each for promise in file.promises for each in _check(promise, observed)]
+    found = [each for promise in file.promises for each in _check_promise(promise, observed)]
     return CheckedFile(str(file.path), file.text, len(file.promises), found)
 
 
@@ -159,8 +161,8 @@ def policy_files(places: Iterable[Path]) -> list[Path]:
     return [found for place in places if place.is_dir() and (found := place / POLICIES).is_file()]
 
 
-def _check(promise: Promise, observed: ObservedAnswers) -> list[Break]:
+def _check_promise(promise: Promise, observed: ObservedAnswers) -> list[Break]:
     try:
-        return broken_promises(promise, observed.of(*promise.asked))
+        return broken_promises(promise, observed.facts_by_name(*promise.asked))
     except NotKnown as error:
-        return [missing(promise, f"Headwater does not know this dataset. {error}")]
+        return [unknown_dataset_break(promise, f"Headwater does not know this dataset. {error}")]

@@ -47,7 +47,7 @@ _WORD = re.compile(r"[a-z_0-9]+")
 Json = dict[str, Any]
 
 
-def document_of(facts: ContractFacts, version: str = FIRST_VERSION, promised: Collection[str] = ()) -> Json:
+def contract_document(facts: ContractFacts, version: str = FIRST_VERSION, promised: Collection[str] = ()) -> Json:
     """Return the contract for observed facts. Unknown facts are not promised.
 
     promised: case-folded names of columns that the contract includes even if only readers list them.
@@ -61,11 +61,11 @@ def document_of(facts: ContractFacts, version: str = FIRST_VERSION, promised: Co
             "name": dataset.dataset,
             "version": version,
             "status": "active",
-            "description": _without_empty({"purpose": facts.description, "limitations": _limitations(facts)}),
-            "tags": _tags(facts.tags),
-            "servers": [_server(dataset)],
-            "schema": [_schema(facts, promised)],
-            "team": _team(facts),
+            "description": _without_empty({"purpose": facts.description, "limitations": _limitations_text(facts)}),
+            "tags": _tag_texts(facts.tags),
+            "servers": [_server_json(dataset)],
+            "schema": [_schema_json(facts, promised)],
+            "team": _team_json(facts),
             "slaProperties": sla_properties(facts.service),
         }
     )
@@ -82,17 +82,17 @@ def dataset_text(dataset: Dataset) -> str:
     return f"{dataset.namespace}/{dataset.dataset.lstrip('/')}"
 
 
-def shown_dataset(dataset: Dataset) -> str:
+def dataset_for_display(dataset: Dataset) -> str:
     """Return the display name of a dataset, else its form for commands."""
     return dataset.display_name or dataset_text(dataset)
 
 
-def shown_column(column: ContractSource) -> str:
+def column_for_display(column: ContractSource) -> str:
     """Return a column with the display name of its dataset, else in its form for commands."""
-    return f"{shown_dataset(column)}#{column.column}" if column.column else shown_dataset(column)
+    return f"{dataset_for_display(column)}#{column.column}" if column.column else dataset_for_display(column)
 
 
-def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
+def _schema_json(facts: ContractFacts, promised: Collection[str]) -> Json:
     name = facts.dataset.dataset
     writers = facts.writers
     return _without_empty(
@@ -102,13 +102,13 @@ def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
             "physicalType": "table",
             "logicalType": "object",
             "description": facts.description,
-            "tags": _tags(facts.tags),
+            "tags": _tag_texts(facts.tags),
             "properties": [
-                _property(column)
+                _property_json(column)
                 for column in facts.columns
                 if not column.readers_only or column.name.casefold() in promised
             ],
-            "customProperties": _custom(
+            "customProperties": _custom_properties(
                 {
                     DATASET: {"namespace": facts.dataset.namespace, "name": name},
                     JOBS: [{"namespace": each.job.namespace, "name": each.job.name} for each in writers],
@@ -116,7 +116,7 @@ def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
                         {"namespace": each.job.namespace, "name": each.job.name} for each in writers if each.opaque
                     ],
                     INFLUENCES: [
-                        {"column": column_text(each), "steps": [_step(step) for step in each.steps]}
+                        {"column": column_text(each), "steps": [_step_json(step) for step in each.steps]}
                         for each in facts.influences
                     ],
                 }
@@ -125,7 +125,7 @@ def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
     )
 
 
-def _property(column: ContractColumn) -> Json:
+def _property_json(column: ContractColumn) -> Json:
     direct = [source for source in column.sources if source.distance == 1]
     return _without_empty(
         {
@@ -133,14 +133,14 @@ def _property(column: ContractColumn) -> Json:
             "physicalType": column.type,
             "logicalType": logical_type(column.type),
             "description": column.description,
-            "tags": _tags(column.tags),
+            "tags": _tag_texts(column.tags),
             "classification": _classification(column),
             "transformSourceObjects": [column_text(source) for source in direct],
             "transformLogic": "\n".join(f"{column_text(each)}: {_describe_steps(each.steps)}" for each in direct),
             "transformDescription": _upstream_text(column),
-            "customProperties": _custom(
+            "customProperties": _custom_properties(
                 {
-                    LINEAGE: [_lineage(source) for source in column.sources],
+                    LINEAGE: [_lineage_json(source) for source in column.sources],
                     HOLDS: [{"tag": each.tag, "exposure": each.exposure} for each in column.exposures],
                 }
             ),
@@ -148,18 +148,18 @@ def _property(column: ContractColumn) -> Json:
     )
 
 
-def _lineage(source: ContractSource) -> Json:
+def _lineage_json(source: ContractSource) -> Json:
     return {
         "column": column_text(source),
         "into": column_text(source.into),
         "distance": source.distance,
         "job": f"{source.job.namespace}/{source.job.name}",
-        "steps": [_step(step) for step in source.steps],
+        "steps": [_step_json(step) for step in source.steps],
         "masked": source.masked,
     }
 
 
-def _step(step: StepTransformation) -> Json:
+def _step_json(step: StepTransformation) -> Json:
     return _without_empty(
         {"type": step.type, "subtype": step.subtype, "masking": step.masking, "description": step.description}
     )
@@ -168,13 +168,14 @@ def _step(step: StepTransformation) -> Json:
 def _upstream_text(column: ContractColumn) -> str | None:
     """Return the upstream path as text, nearest steps first."""
     lines = [
-        f"{_short(each.into)} comes from {_short(each)} by job {each.job.name} ({_describe_steps(each.steps)})"
+        f"{_short_column_text(each.into)} comes from {_short_column_text(each)} "
+        f"by job {each.job.name} ({_describe_steps(each.steps)})"
         for each in column.sources
     ]
     return "\n".join(lines) or None
 
 
-def _short(column: Column | ContractSource) -> str:
+def _short_column_text(column: Column | ContractSource) -> str:
     """Return a column with the last two parts of its dataset's name."""
     return f"{'/'.join(column.dataset.strip('/').split('/')[-2:])}#{column.column}"
 
@@ -195,16 +196,16 @@ def _classification(column: ContractColumn) -> str | None:
     return ", ".join(named or sorted({*(tag.key.casefold() for tag in column.tags), *exposed})) or None
 
 
-def _tags(tags: Iterable[ContractTag]) -> list[str]:
+def _tag_texts(tags: Iterable[ContractTag]) -> list[str]:
     return [tag.key if tag.value.casefold() in ("", "true") else f"{tag.key}={tag.value}" for tag in tags]
 
 
-def _team(facts: ContractFacts) -> Json | None:
+def _team_json(facts: ContractFacts) -> Json | None:
     members = [_without_empty({"username": each.name, "role": each.type or "owner"}) for each in facts.owners]
     return {"members": members} if members else None
 
 
-def _server(dataset: Dataset) -> Json:
+def _server_json(dataset: Dataset) -> Json:
     """Return the location. The standard's own server types are used if all their required members are known."""
     scheme, _, host = dataset.namespace.partition("://")
     location = dataset_text(dataset)
@@ -215,7 +216,7 @@ def _server(dataset: Dataset) -> Json:
     return {"server": "observed", "type": "custom", "location": location}
 
 
-def _limitations(facts: ContractFacts) -> str | None:
+def _limitations_text(facts: ContractFacts) -> str | None:
     silent = [each.job.name for each in facts.writers if each.opaque]
     texts = [f"Written without column lineage by {', '.join(silent)}."] if silent else []
     if facts.truncated:
@@ -223,7 +224,7 @@ def _limitations(facts: ContractFacts) -> str | None:
     return " ".join(texts) or None
 
 
-def _custom(values: Json) -> list[Json]:
+def _custom_properties(values: Json) -> list[Json]:
     return [{"property": name, "value": value} for name, value in values.items() if value not in (None, [], "")]
 
 
@@ -242,35 +243,35 @@ def sla_properties(service: ContractService) -> list[dict[str, Any]]:
     """Return the observed service levels, without those that need an unknown rhythm or row count."""
     found: list[dict[str, Any]] = []
     if service.usual_seconds and service.longest_seconds:
-        value, unit = _rounded(service.usual_seconds)
+        value, unit = _round_duration(service.usual_seconds)
         text = "The usual time between two observed writes."
         found.append({"property": FREQUENCY, "value": value, "unit": unit, "description": text})
-        value, unit = _rounded(service.longest_seconds, up=True)
+        value, unit = _round_duration(service.longest_seconds, up=True)
         text = "The longest time between two writes before the next one is late, derived from observed writes."
         found.append({"property": LATENCY, "value": value, "unit": unit, "description": text})
     if service.rows:
         text = "The minimum number of rows per write: half of the observed number, rounded down."
-        found.append({"property": ROWS, "value": _rounded_half(service.rows), "unit": "rows", "description": text})
+        found.append({"property": ROWS, "value": _half_rounded_down(service.rows), "unit": "rows", "description": text})
     return found
 
 
-def levels_of(properties: Any) -> ServiceLevels:
+def parse_service_levels(properties: Any) -> ServiceLevels:
     """Parse the service levels of a contract. Properties with an unknown form are ignored."""
     found: dict[str, float] = {}
     for each in properties if isinstance(properties, list) else ():
         name, value = (each.get("property"), each.get("value")) if isinstance(each, dict) else (None, None)
         if name in (LATENCY, ROWS) and isinstance(value, int | float) and not isinstance(value, bool):
-            found[name] = value * (_seconds(each.get("unit")) if name == LATENCY else 1)
+            found[name] = value * (_seconds_per_unit(each.get("unit")) if name == LATENCY else 1)
     return ServiceLevels(found.get(LATENCY), found.get(ROWS))
 
 
-def _seconds(unit: Any) -> int:
+def _seconds_per_unit(unit: Any) -> int:
     text = str(unit or "d").casefold()
     word = _WORDS.get(text) or _WORDS.get(text.removesuffix("s")) or text
     return _UNITS.get(word, _UNITS["d"])
 
 
-def _rounded(seconds: int, *, up: bool = False) -> tuple[int, str]:
+def _round_duration(seconds: int, *, up: bool = False) -> tuple[int, str]:
     """Return a duration in the largest unit with an error of at most a tenth."""
     for unit, length in reversed(_UNITS.items()):
         whole = -(-seconds // length) if up else round(seconds / length)
@@ -279,7 +280,7 @@ def _rounded(seconds: int, *, up: bool = False) -> tuple[int, str]:
     return seconds, "s"
 
 
-def _rounded_half(rows: int) -> int:
+def _half_rounded_down(rows: int) -> int:
     """Return half of a count, rounded down to its first digit."""
     half = max(1, rows // 2)
     place = 10 ** (len(str(half)) - 1)

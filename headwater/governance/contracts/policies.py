@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 from headwater.common.errors import NotKnown, WrongSetting
 from headwater.governance.contracts.breaks import Break
-from headwater.governance.contracts.odcs import column_text, dataset_text, shown_column
-from headwater.governance.yaml_text import read_yaml, text_of
+from headwater.governance.contracts.odcs import column_for_display, column_text, dataset_text
+from headwater.governance.yaml_text import read_text, read_yaml
 from headwater.questions.answer_types.common import Dataset
 from headwater.questions.answer_types.contracts import ContractColumn, ContractFacts, RunReference
 
@@ -34,10 +34,10 @@ class Policies(NamedTuple):
 
 def load_policies(path: Path) -> Policies:
     """Read policies from a file. Raises WrongSetting with the error."""
-    return read_policies(text_of(path, f"the policies in {path}", "Split it."), str(path))
+    return parse_policies(read_text(path, f"the policies in {path}", "Split it."), str(path))
 
 
-def read_policies(text: str, where: str) -> Policies:
+def parse_policies(text: str, where: str) -> Policies:
     """Parse policies. Raises WrongSetting with the error."""
     document = read_yaml(text, where)
     named = document.get("policies")
@@ -45,31 +45,31 @@ def read_policies(text: str, where: str) -> Policies:
         raise WrongSetting(f"{where} does not contain policies. {_FORM}")
     found = Policies({}, {}, {})
     for name, policy in named.items():
-        _add(found, str(name), policy, where)
+        _add_policy(found, str(name), policy, where)
     return found
 
 
-def matches(patterns: tuple[str, ...], name: str) -> bool:
+def matches_any_pattern(patterns: tuple[str, ...], name: str) -> bool:
     """Return whether one of the patterns matches a name, without case."""
     return any(fnmatchcase(name.casefold(), pattern.casefold()) for pattern in patterns)
 
 
-def _add(found: Policies, name: str, policy: Any, where: str) -> None:
+def _add_policy(found: Policies, name: str, policy: Any, where: str) -> None:
     if isinstance(policy, dict) and policy.keys() == {"tag", "stays_in"} and isinstance(policy["tag"], str):
-        found.tags[name] = policy["tag"], _patterns(policy["stays_in"], name, where, or_none=True)
+        found.tags[name] = policy["tag"], _parse_patterns(policy["stays_in"], name, where, or_none=True)
     elif isinstance(policy, dict) and policy.keys() == {"masked"}:
-        found.masked[name] = _patterns(policy["masked"], name, where)
+        found.masked[name] = _parse_patterns(policy["masked"], name, where)
         if not all("#" in pattern for pattern in found.masked[name]):
             raise WrongSetting(
                 f"{where}: policy {name!r} has a pattern without a column. Write it like */customers#email."
             )
     elif isinstance(policy, dict) and policy.keys() == {"owner"}:
-        found.owner[name] = _patterns(policy["owner"], name, where)
+        found.owner[name] = _parse_patterns(policy["owner"], name, where)
     else:
         raise WrongSetting(f"{where}: policy {name!r} has none of the three known forms. {_FORM}")
 
 
-def _patterns(policy: Any, name: str, where: str, *, or_none: bool = False) -> tuple[str, ...]:
+def _parse_patterns(policy: Any, name: str, where: str, *, or_none: bool = False) -> tuple[str, ...]:
     if not isinstance(policy, list) or not all(isinstance(each, str) for each in policy) or not (policy or or_none):
         raise WrongSetting(f"{where}: policy {name!r} does not list patterns. {_FORM}")
     return tuple(policy)
@@ -83,10 +83,10 @@ class KnownDataset(NamedTuple):
     written: RunReference
 
 
-class Observed(Protocol):
+class ObservedFacts(Protocol):
     """Observed facts for policies."""
 
-    def exposed(self, tag: str) -> Iterable[tuple[Dataset, str]]:
+    def exposed_columns(self, tag: str) -> Iterable[tuple[Dataset, str]]:
         """Yield the columns with readable values of a tag. Raises NotKnown for an unknown tag."""
 
     def datasets(self) -> Iterable[KnownDataset]:
@@ -96,41 +96,41 @@ class Observed(Protocol):
         """Return the observed facts of a dataset. Raises NotKnown."""
 
 
-def policy_breaks(policies: Policies, observed: Observed) -> list[Break]:
+def policy_breaks(policies: Policies, observed: ObservedFacts) -> list[Break]:
     """Return the broken policies by policy and place. A tag or pattern without a match breaks its policy, too."""
-    found = [*_exposed(policies, observed)]
+    found = [*_exposure_breaks(policies, observed)]
     known = list(observed.datasets()) if policies.masked or policies.owner else []
     matched: set[tuple[str, str]] = set()
-    found += _without_owner(policies, known, matched)
-    found += _not_masked(policies, known, observed, matched)
-    return [*found, *_unmatched(policies, matched)]
+    found += _missing_owner_breaks(policies, known, matched)
+    found += _masking_breaks(policies, known, observed, matched)
+    return [*found, *_unmatched_pattern_breaks(policies, matched)]
 
 
-def _exposed(policies: Policies, observed: Observed) -> Iterator[Break]:
+def _exposure_breaks(policies: Policies, observed: ObservedFacts) -> Iterator[Break]:
     facts: dict[str, ContractFacts | None] = {}
     for name, (tag, patterns) in policies.tags.items():
         try:
-            columns = sorted(observed.exposed(tag), key=lambda each: (dataset_text(each[0]), each[1]))
+            columns = sorted(observed.exposed_columns(tag), key=lambda each: (dataset_text(each[0]), each[1]))
         except NotKnown:
             yield Break(_UNMATCHED, tag, None, f"policy {name}: the tag is unknown, so the policy checks nothing")
             continue
         for dataset, column in columns:
             text = dataset_text(dataset)
-            if not _matches(patterns, dataset):
+            if not _matches_dataset(patterns, dataset):
                 if text not in facts:
-                    facts[text] = _facts(observed, dataset)
+                    facts[text] = _facts_or_none(observed, dataset)
                 message = f"policy {name}: values tagged {tag} are readable here"
-                by = _since_exposed(facts[text], column, tag)
+                by = _run_that_exposed(facts[text], column, tag)
                 yield Break("policy.exposed", text, column, message, by, dataset.display_name or None)
 
 
-def _facts(observed: Observed, dataset: Dataset) -> ContractFacts | None:
+def _facts_or_none(observed: ObservedFacts, dataset: Dataset) -> ContractFacts | None:
     with suppress(NotKnown):  # a tagged dataset may have no known columns
         return observed.facts(dataset)
     return None
 
 
-def _since_exposed(facts: ContractFacts | None, column: str, tag: str) -> RunReference:
+def _run_that_exposed(facts: ContractFacts | None, column: str, tag: str) -> RunReference:
     """Return the run that brought the values to a column, or that tagged the column or its dataset."""
     if facts is None:
         return RunReference(None, None, None)
@@ -141,18 +141,20 @@ def _since_exposed(facts: ContractFacts | None, column: str, tag: str) -> RunRef
     return next(matched, RunReference(None, None, None))
 
 
-def _without_owner(policies: Policies, known: Iterable[KnownDataset], matched: set[tuple[str, str]]) -> Iterator[Break]:
+def _missing_owner_breaks(
+    policies: Policies, known: Iterable[KnownDataset], matched: set[tuple[str, str]]
+) -> Iterator[Break]:
     for each in known:
         text, shown = dataset_text(each.dataset), each.dataset.display_name or None
         for name, patterns in policies.owner.items():
-            found = [pattern for pattern in patterns if _matches((pattern,), each.dataset)]
+            found = [pattern for pattern in patterns if _matches_dataset((pattern,), each.dataset)]
             matched.update((name, pattern) for pattern in found)
             if found and not each.owners:
                 yield Break("policy.owner", text, None, f"policy {name}: it has no owner", each.written, shown)
 
 
-def _not_masked(
-    policies: Policies, known: Iterable[KnownDataset], observed: Observed, matched: set[tuple[str, str]]
+def _masking_breaks(
+    policies: Policies, known: Iterable[KnownDataset], observed: ObservedFacts, matched: set[tuple[str, str]]
 ) -> Iterator[Break]:
     for each in known:
         asked = {
@@ -167,25 +169,29 @@ def _not_masked(
                 continue  # no column is known
             for name, patterns in asked.items():
                 for column in facts.columns:
-                    found = [pattern for pattern in patterns if matches((pattern.rpartition("#")[2],), column.name)]
+                    found = [
+                        pattern
+                        for pattern in patterns
+                        if matches_any_pattern((pattern.rpartition("#")[2],), column.name)
+                    ]
                     matched.update((name, pattern) for pattern in found)
                     if found:
-                        yield from _unmasked(name, each.dataset, column)
+                        yield from _unmasked_column_breaks(name, each.dataset, column)
 
 
 def _matching_patterns(patterns: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
     """Return the patterns whose dataset part matches."""
-    return tuple(pattern for pattern in patterns if _matches((pattern.rpartition("#")[0],), dataset))
+    return tuple(pattern for pattern in patterns if _matches_dataset((pattern.rpartition("#")[0],), dataset))
 
 
-def _matches(patterns: tuple[str, ...], dataset: Dataset) -> bool:
+def _matches_dataset(patterns: tuple[str, ...], dataset: Dataset) -> bool:
     """Return whether a pattern matches the canonical or display name of a dataset."""
-    return matches(patterns, dataset_text(dataset)) or bool(
-        dataset.display_name and matches(patterns, dataset.display_name)
+    return matches_any_pattern(patterns, dataset_text(dataset)) or bool(
+        dataset.display_name and matches_any_pattern(patterns, dataset.display_name)
     )
 
 
-def _unmatched(policies: Policies, matched: set[tuple[str, str]]) -> Iterator[Break]:
+def _unmatched_pattern_breaks(policies: Policies, matched: set[tuple[str, str]]) -> Iterator[Break]:
     for what, asked in (("no known column", policies.masked), ("no known dataset", policies.owner)):
         for name, patterns in asked.items():
             for pattern in patterns:
@@ -193,14 +199,14 @@ def _unmatched(policies: Policies, matched: set[tuple[str, str]]) -> Iterator[Br
                     yield Break(_UNMATCHED, pattern, None, f"policy {name}: {what} matches this pattern")
 
 
-def _unmasked(name: str, dataset: Dataset, column: ContractColumn) -> Iterator[Break]:
+def _unmasked_column_breaks(name: str, dataset: Dataset, column: ContractColumn) -> Iterator[Break]:
     """Yield the reason why masking of a column is not proven: an unmasked path from a source, or no known source."""
     passed = {column_text(source.into).casefold() for source in column.sources}
     ends = [source for source in column.sources if column_text(source).casefold() not in passed]
     clear = [source for source in ends if not source.masked]
     text, shown = dataset_text(dataset), dataset.display_name or None
     if clear:
-        message = f"policy {name}: values of {shown_column(clear[0])} arrive unmasked"
+        message = f"policy {name}: values of {column_for_display(clear[0])} arrive unmasked"
         yield Break("policy.masked", text, column.name, message, clear[0].since, shown)
     elif not ends:
         message = f"policy {name}: no run reports its sources, so masking is not proven"

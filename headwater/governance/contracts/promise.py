@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.contracts.odcs import DATASET, HOLDS, JOBS, LINEAGE, OPAQUE, ServiceLevels, levels_of
+from headwater.governance.contracts.odcs import (
+    DATASET,
+    HOLDS,
+    JOBS,
+    LINEAGE,
+    OPAQUE,
+    ServiceLevels,
+    parse_service_levels,
+)
 from headwater.governance.yaml_text import read_yaml
 
 Json = Mapping[str, Any]
@@ -59,7 +67,7 @@ class Promise(NamedTuple):
     levels: ServiceLevels
 
 
-def read_promises(text: str, where: str) -> list[Promise]:
+def parse_promises(text: str, where: str) -> list[Promise]:
     """Parse the promises of a contract, one for each table. Raises WrongSetting with the error."""
     return promises_of(read_yaml(text, where), where)
 
@@ -75,7 +83,7 @@ def promises_of(document: Json, where: str) -> list[Promise]:
     if not isinstance(tables, list) or not tables or not all(isinstance(each, dict) for each in tables):
         raise WrongSetting(f"{where}: `schema` does not list any table. List at least one, with its `physicalName`.")
     _check_lists(document, _OF_DOCUMENT, where)
-    return [_promise(document, table, where) for table in tables]
+    return [_parse_promise(document, table, where) for table in tables]
 
 
 _EVERYWHERE = ("tags", "customProperties")
@@ -103,68 +111,74 @@ def _name_of(member: Json) -> str:
     return repr(member.get("name") or member.get("physicalName") or member.get("id"))
 
 
-def _promise(document: Json, table: Json, where: str) -> Promise:
+def _parse_promise(document: Json, table: Json, where: str) -> Promise:
     _check_texts(table, where)
     _check_lists(table, _OF_TABLE, where)
-    columns = _list(table.get("properties"))
+    columns = _list_or_empty(table.get("properties"))
     for each in columns:
         if not isinstance(each, dict) or each.get("name") is None:
             raise WrongSetting(f"{where}: a column of {_name_of(table)} has no `name`. Add it.")
         _check_texts(each, where)
         _check_lists(each, _OF_COLUMN, where)
-    custom = _custom(table)
-    jobs = [_job_name(each) for each in _list(custom.get(JOBS))]
-    opaque = {_job_name(each) for each in _list(custom.get(OPAQUE))}
+    custom = _custom_properties(table)
+    jobs = [_job_name(each) for each in _list_or_empty(custom.get(JOBS))]
+    opaque = {_job_name(each) for each in _list_or_empty(custom.get(OPAQUE))}
     return Promise(
-        _asked(table, where),
+        _promised_dataset(table, where),
         str(document.get("version", "")),
-        tuple(_column(each, is_ours=DATASET in custom) for each in columns),
-        _texts(table.get("tags")) | _texts(document.get("tags")),
-        _owners(document.get("team")),
+        tuple(_parse_column(each, is_ours=DATASET in custom) for each in columns),
+        _text_set(table.get("tags")) | _text_set(document.get("tags")),
+        _parse_owners(document.get("team")),
         frozenset(jobs) if jobs else None,
         frozenset(set(jobs) - opaque),
-        levels_of(document.get("slaProperties")),
+        parse_service_levels(document.get("slaProperties")),
     )
 
 
 def dataset_of(table: Json) -> PromisedDataset | None:
     """Return the dataset of a table: complete in generated contracts, else by its physical name."""
-    named = _custom(table).get(DATASET)
+    named = _custom_properties(table).get(DATASET)
     if isinstance(named, dict) and named.get("name"):
         return PromisedDataset(str(named["namespace"]) if named.get("namespace") else None, str(named["name"]))
     name = table.get("physicalName") or table.get("name")
     return PromisedDataset(None, str(name)) if name else None
 
 
-def _asked(table: Json, where: str) -> PromisedDataset:
+def _promised_dataset(table: Json, where: str) -> PromisedDataset:
     found = dataset_of(table)
     if found is None:
         raise WrongSetting(f"{where}: a table has neither `physicalName` nor `name`. Add the name of its dataset.")
     return found
 
 
-def _column(member: Json, *, is_ours: bool) -> PromisedColumn:
-    custom, name = _custom(member), str(member["name"])
-    holds = {str(each.get("tag")): str(each.get("exposure")) for each in _list(custom.get(HOLDS)) if _is_mapping(each)}
+def _parse_column(member: Json, *, is_ours: bool) -> PromisedColumn:
+    custom, name = _custom_properties(member), str(member["name"])
+    holds = {
+        str(each.get("tag")): str(each.get("exposure"))
+        for each in _list_or_empty(custom.get(HOLDS))
+        if _is_mapping(each)
+    }
     kind = member.get("physicalType")
-    lineage = [_source(each) for each in _list(custom.get(LINEAGE)) if _is_mapping(each)]
-    plain = [PromisedSource(str(each), "", 1, None, None) for each in _list(member.get("transformSourceObjects"))]
+    lineage = [_parse_source(each) for each in _list_or_empty(custom.get(LINEAGE)) if _is_mapping(each)]
+    plain = [
+        PromisedSource(str(each), "", 1, None, None) for each in _list_or_empty(member.get("transformSourceObjects"))
+    ]
     has_lineage = "transformSourceObjects" in member or LINEAGE in custom
     return PromisedColumn(
         name,
         None if kind is None else str(kind),
-        _texts(member.get("tags")),
+        _text_set(member.get("tags")),
         tuple(lineage or plain) if has_lineage else None,
         holds if holds or LINEAGE in custom or is_ours else None,
         None if member.get("description") is None else str(member["description"]),
     )
 
 
-def _source(member: Json) -> PromisedSource:
+def _parse_source(member: Json) -> PromisedSource:
     steps = member.get("steps")
     parsed = tuple(
         (str(each.get("type", "")), str(each.get("subtype") or ""), each.get("masking") is True)
-        for each in _list(steps)
+        for each in _list_or_empty(steps)
         if _is_mapping(each)
     )
     distance, masked = member.get("distance"), member.get("masked")
@@ -177,14 +191,14 @@ def _source(member: Json) -> PromisedSource:
     )
 
 
-def _owners(team: Any) -> frozenset[str] | None:
+def _parse_owners(team: Any) -> frozenset[str] | None:
     members = team.get("members") if isinstance(team, dict) else team
-    named = [each.get("username") or each.get("name") for each in _list(members) if isinstance(each, dict)]
+    named = [each.get("username") or each.get("name") for each in _list_or_empty(members) if isinstance(each, dict)]
     return frozenset(str(each) for each in named if each) or None
 
 
-def _custom(member: Json) -> dict[str, Any]:
-    every = _list(member.get("customProperties"))
+def _custom_properties(member: Json) -> dict[str, Any]:
+    every = _list_or_empty(member.get("customProperties"))
     return {str(each.get("property")): each.get("value") for each in every if isinstance(each, dict)}
 
 
@@ -192,11 +206,11 @@ def _job_name(job: Any) -> str:
     return f"{job.get('namespace')}/{job.get('name')}" if isinstance(job, dict) else str(job)
 
 
-def _texts(value: Any) -> frozenset[str]:
-    return frozenset(str(each) for each in _list(value))
+def _text_set(value: Any) -> frozenset[str]:
+    return frozenset(str(each) for each in _list_or_empty(value))
 
 
-def _list(value: Any) -> list[Any]:
+def _list_or_empty(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 

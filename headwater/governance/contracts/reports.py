@@ -19,19 +19,23 @@ class CheckedFile(NamedTuple):
     promises: int
     breaks: Sequence[Break]
 
-    def broken(self, *, strict: bool = False) -> Sequence[Break]:
+    def broken_promises(self, *, strict: bool = False) -> Sequence[Break]:
         """Return the broken promises. strict: include warnings."""
         return [each for each in self.breaks if strict or not each.is_warning]
 
 
-def line_of(found: Break) -> str:
+def break_line(found: Break) -> str:
     """Format a broken promise and the run that broke it as one line."""
     by = " ".join(
         filter(
-            None, (f"job {found.by.job.name}" if found.by.job else "", f"run {found.by.run}" if found.by.run else "")
+            None,
+            (
+                f"job {found.responsible_run.job.name}" if found.responsible_run.job else "",
+                f"run {found.responsible_run.run}" if found.responsible_run.run else "",
+            ),
         )
     )
-    when = f"since {found.by.time}" if found.by.time else ""
+    when = f"since {found.responsible_run.time}" if found.responsible_run.time else ""
     kind = f"warning {found.kind}" if found.is_warning else found.kind
     return f"{kind}: {found.place}: {found.message}" + (
         f" ({', '.join(filter(None, (by, when)))})" if by or when else ""
@@ -43,18 +47,21 @@ def junit_text(files: Iterable[CheckedFile]) -> str:
     root = Element("testsuites", name="headwater contract check")
     for each in files:
         suite = SubElement(
-            root, "testsuite", name=_xml(each.path), tests=str(len(each.breaks) or 1), failures=str(len(each.broken())),
+            root, "testsuite", name=_escape_xml(each.path), tests=str(len(each.breaks) or 1),
+            failures=str(len(each.broken_promises())),
             errors="0", skipped="0",
         )  # fmt: skip
         if not each.breaks:
-            SubElement(suite, "testcase", classname=_xml(each.path), name="kept")
+            SubElement(suite, "testcase", classname=_escape_xml(each.path), name="kept")
         for found in each.breaks:
-            case = SubElement(suite, "testcase", classname=_xml(each.path), name=_xml(f"{found.kind} {found.place}"))
+            case = SubElement(
+                suite, "testcase", classname=_escape_xml(each.path), name=_escape_xml(f"{found.kind} {found.place}")
+            )
             if found.is_warning:
-                SubElement(case, "system-out").text = _xml(line_of(found))
+                SubElement(case, "system-out").text = _escape_xml(break_line(found))
                 continue
-            failure = SubElement(case, "failure", type=found.kind, message=_xml(found.message))
-            failure.text = _xml(line_of(found))
+            failure = SubElement(case, "failure", type=found.kind, message=_escape_xml(found.message))
+            failure.text = _escape_xml(break_line(found))
     indent(root)
     return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -65,11 +72,11 @@ def sarif_text(files: Iterable[CheckedFile], version: str) -> str:
     for each in files:
         for found in each.breaks:
             kinds[found.kind] = None
-            place = {"artifactLocation": {"uri": each.path}, "region": {"startLine": _line(each.text, found)}}
+            place = {"artifactLocation": {"uri": each.path}, "region": {"startLine": _line_number(each.text, found)}}
             results.append(
                 {
                     "ruleId": found.kind, "level": "warning" if found.is_warning else "error",
-                    "message": {"text": line_of(found)},
+                    "message": {"text": break_line(found)},
                     "locations": [{"physicalLocation": place}],
                 }
             )  # fmt: skip
@@ -85,12 +92,12 @@ def sarif_text(files: Iterable[CheckedFile], version: str) -> str:
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
 
-def _line(text: str, found: Break) -> int:
+def _line_number(text: str, found: Break) -> int:
     for number, line in enumerate(text.splitlines(), 1):
         if found.column and re.fullmatch(rf"\s*-?\s*name:\s*['\"]?{re.escape(found.column)}['\"]?\s*", line):
             return number
     return 1
 
 
-def _xml(text: str) -> str:
+def _escape_xml(text: str) -> str:
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)

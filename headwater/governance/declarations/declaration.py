@@ -76,9 +76,9 @@ def resolve_declaration(declared: DeclarationFile, name: str) -> Declaration:
     """Return the declaration of a file. name: used if the file has no name. Raises WrongSetting."""
     name = declared.name or name
     namespaces = _Namespaces(declared.namespace, name)
-    jobs = [_job(each, declared.owners, namespaces) for each in declared.jobs]
+    jobs = [_resolve_job(each, declared.owners, namespaces) for each in declared.jobs]
     datasets = [
-        ResolvedDataset(namespaces.whole(each), each, each.owners or declared.owners) for each in declared.datasets
+        ResolvedDataset(namespaces.dataset_at(each), each, each.owners or declared.owners) for each in declared.datasets
     ]
     for what, names in (("job", [each.name for each in jobs]), ("dataset", [each.name for each in datasets])):
         for each, count in Counter(names).items():
@@ -93,7 +93,7 @@ class _Namespaces(NamedTuple):
     default: str | None
     declaration: str
 
-    def whole(self, place: DeclaredPlace) -> Name:
+    def dataset_at(self, place: DeclaredPlace) -> Name:
         """Return the dataset of a place, by its own namespace, its address, or the file's namespace."""
         if place.namespace is not None:
             return Name(place.namespace, place.dataset)
@@ -108,10 +108,12 @@ class _Namespaces(NamedTuple):
         return Name(self.default, place.dataset)
 
 
-def _job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespaces: _Namespaces) -> ResolvedJob:
-    outputs = [_output(each, namespaces) for each in declared.outputs]
+def _resolve_job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespaces: _Namespaces) -> ResolvedJob:
+    outputs = [_resolve_output(each, namespaces) for each in declared.outputs]
     if declared.reads:
-        outputs.append(_reader(declared, [(namespaces.whole(each), each.column) for each in declared.reads]))
+        outputs.append(
+            _reader_output(declared, [(namespaces.dataset_at(each), each.column) for each in declared.reads])
+        )
     if not outputs:
         raise WrongSetting(
             f"Declaration {namespaces.declaration!r}: job {declared.name!r} has no outputs, so it declares no lineage. "
@@ -120,9 +122,9 @@ def _job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespaces: _Na
     steps = [step for output in outputs for listed in (*output.columns.values(), output.every) for step in listed]
     inputs = dict.fromkeys(
         [
-            *map(namespaces.whole, declared.inputs),
+            *map(namespaces.dataset_at, declared.inputs),
             *(step.source for step in steps),
-            *map(namespaces.whole, declared.reads),
+            *map(namespaces.dataset_at, declared.reads),
         ]
     )
     return ResolvedJob(
@@ -135,19 +137,19 @@ def _job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespaces: _Na
     )
 
 
-def _output(declared: DeclaredOutput, namespaces: _Namespaces) -> ResolvedOutput:
-    columns = {column: [*_steps(steps, namespaces)] for column, steps in declared.columns.items()}
-    return ResolvedOutput(namespaces.whole(declared), columns, [*_steps(declared.every, namespaces)])
+def _resolve_output(declared: DeclaredOutput, namespaces: _Namespaces) -> ResolvedOutput:
+    columns = {column: [*_resolve_steps(steps, namespaces)] for column, steps in declared.columns.items()}
+    return ResolvedOutput(namespaces.dataset_at(declared), columns, [*_resolve_steps(declared.every, namespaces)])
 
 
-def _steps(declared: Iterable[DeclaredStep], namespaces: _Namespaces) -> Iterable[ResolvedStep]:
+def _resolve_steps(declared: Iterable[DeclaredStep], namespaces: _Namespaces) -> Iterable[ResolvedStep]:
     for step in declared:
         how: How = step.how or ("TRANSFORMATION" if step.masked or step.description else "IDENTITY")
         for source in step.from_:
-            yield ResolvedStep(namespaces.whole(source), source.column, how, step.masked, step.description or "")
+            yield ResolvedStep(namespaces.dataset_at(source), source.column, how, step.masked, step.description or "")
 
 
-def _reader(declared: DeclaredJob, read: Sequence[tuple[Name, str | None]]) -> ResolvedOutput:
+def _reader_output(declared: DeclaredJob, read: Sequence[tuple[Name, str | None]]) -> ResolvedOutput:
     """Return the dataset that represents a reader, with a column for each column it reads."""
     columns: dict[str, list[ResolvedStep]] = {}
     for dataset, column in read:

@@ -20,7 +20,7 @@ from headwater.governance.declarations.declaration import (
     ResolvedStep,
 )
 from headwater.governance.declarations.file import DeclaredOwner
-from headwater.index.api_changes import job_deletion
+from headwater.index.api_changes import job_deletion_event
 from headwater.lineage.names.dataset_name import Name
 
 FACET = "headwater_declaration"
@@ -54,7 +54,7 @@ class LedgerEntry(msgspec.Struct, frozen=True):
     facets: list[str] = []
 
     @property
-    def whole(self) -> Name:
+    def entity_name(self) -> Name:
         """Its job or dataset name."""
         return Name(self.namespace, self.name)
 
@@ -98,7 +98,7 @@ def check_conflicts(wanted: Sequence[Declaration], known: dict[str, ActiveDeclar
         holders |= _claim_jobs(each.name, (job.name for job in each.jobs), holders)
     for name, active in known.items():
         if name not in names:
-            _claim_jobs(name, (entry.whole for entry in active.jobs), holders)
+            _claim_jobs(name, (entry.entity_name for entry in active.jobs), holders)
 
 
 def _claim_jobs(name: str, jobs: Iterable[Name], holders: dict[Name, str]) -> dict[Name, str]:
@@ -123,29 +123,39 @@ def events_to_declare(wanted: Declaration, known: ActiveDeclaration | None, coll
     now = ActiveDeclaration(wanted.name, collection, jobs, datasets)
     if (jobs, datasets, collection) == (before.jobs, before.datasets, before.collection):
         return []
-    held = {each.whole: each for each in before.datasets}
+    held = {each.entity_name: each for each in before.datasets}
     events = [job_event(each, time) for each, entry in zip(wanted.jobs, jobs, strict=True) if entry not in before.jobs]
     events += [
         dataset_event(each, wanted.name, held[each.name].facets if each.name in held else (), time)
         for each, entry in zip(wanted.datasets, datasets, strict=True)
         if entry not in before.datasets
     ]
-    return [*events, *_withdrawn(before, {each.whole for each in (*jobs, *datasets)}, time), _ledger_event(now, time)]
+    return [
+        *events,
+        *_withdrawal_events(before, {each.entity_name for each in (*jobs, *datasets)}, time),
+        _ledger_event(now, time),
+    ]
 
 
 def events_to_withdraw(known: ActiveDeclaration, time: str) -> list[Json]:
     """Return the events that withdraw a declaration."""
     removed = ActiveDeclaration(known.declaration, known.collection)
-    return [*_withdrawn(known, set(), time), _ledger_event(removed, time)]
+    return [*_withdrawal_events(known, set(), time), _ledger_event(removed, time)]
 
 
-def _withdrawn(before: ActiveDeclaration, remaining: set[Name], time: str) -> list[Json]:
+def _withdrawal_events(before: ActiveDeclaration, remaining: set[Name], time: str) -> list[Json]:
     events: list[Json] = []
     for job in before.jobs:
-        if job.whole not in remaining:
-            events += [withdrawn_job(job.whole, time), {**job_deletion(job.whole), "eventTime": time}]
-    removed = [each for each in before.datasets if each.whole not in remaining]
-    return [*events, *(withdrawn_dataset(each.whole, before.declaration, each.facets, time) for each in removed)]
+        if job.entity_name not in remaining:
+            events += [
+                withdrawn_job_event(job.entity_name, time),
+                {**job_deletion_event(job.entity_name), "eventTime": time},
+            ]
+    removed = [each for each in before.datasets if each.entity_name not in remaining]
+    return [
+        *events,
+        *(withdrawn_dataset_event(each.entity_name, before.declaration, each.facets, time) for each in removed),
+    ]
 
 
 def _ledger_event(active: ActiveDeclaration, time: str) -> Json:
@@ -201,40 +211,49 @@ _JOB_TYPE = FacetVersion("2-0-4", "JobTypeJobFacet")
 
 def job_event(job: ResolvedJob, time: str) -> Json:
     """Return the JobEvent that declares a job and replaces its earlier declaration. time: in the format of events."""
-    facets = {"jobType": _facet(_JOB_TYPE, processingType="BATCH", integration="DECLARED", jobType="JOB")}
-    facets |= _described(job.owners, job.description, _JOB_OWNERS, _JOB_TEXT)
+    facets = {"jobType": _versioned_facet(_JOB_TYPE, processingType="BATCH", integration="DECLARED", jobType="JOB")}
+    facets |= _owner_and_description_facets(job.owners, job.description, _JOB_OWNERS, _JOB_TEXT)
     if job.tags:
-        facets["tags"] = _facet(_JOB_TAGS, tags=[_tag(each) for each in job.tags])
-    outputs = [{**each.dataset.shown, "facets": _lineage(each)} for each in job.outputs]
+        facets["tags"] = _versioned_facet(_JOB_TAGS, tags=[_tag_json(each) for each in job.tags])
+    outputs = [{**each.dataset.shown, "facets": _lineage_facet(each)} for each in job.outputs]
     return _job_event(job.name, facets, [each.shown for each in job.inputs], outputs, time)
 
 
-def withdrawn_job(name: Name, time: str) -> Json:
+def withdrawn_job_event(name: Name, time: str) -> Json:
     """Return the JobEvent that removes the declared lineage and facets of a job."""
     gone = {"ownership": _JOB_OWNERS, "documentation": _JOB_TEXT, "tags": _JOB_TAGS}
-    return _job_event(name, {facet: _facet(which, _deleted=True) for facet, which in gone.items()}, [], [], time)
+    return _job_event(
+        name, {facet: _versioned_facet(which, _deleted=True) for facet, which in gone.items()}, [], [], time
+    )
 
 
-def dataset_event(dataset: ResolvedDataset, declaration: str, before: Iterable[str], time: str) -> Json:
-    """Return the DatasetEvent that declares a dataset. before: names of the facets that were declared until now."""
-    return _dataset_event(dataset.name, declaration, {**_deleted_facets(before), **dataset_facets(dataset)}, time)
+def dataset_event(dataset: ResolvedDataset, declaration: str, earlier_facet_names: Iterable[str], time: str) -> Json:
+    """Return the DatasetEvent that declares a dataset.
+
+    earlier_facet_names: names of the facets that were declared until now.
+    """
+    return _dataset_event(
+        dataset.name, declaration, {**_deleted_facets(earlier_facet_names), **dataset_facets(dataset)}, time
+    )
 
 
-def withdrawn_dataset(name: Name, declaration: str, before: Iterable[str], time: str) -> Json:
+def withdrawn_dataset_event(name: Name, declaration: str, facet_names: Iterable[str], time: str) -> Json:
     """Return the DatasetEvent that deletes the declared facets of a dataset."""
-    return _dataset_event(name, declaration, _deleted_facets(before), time)
+    return _dataset_event(name, declaration, _deleted_facets(facet_names), time)
 
 
 def dataset_facets(dataset: ResolvedDataset) -> dict[str, Json]:
     """Return the declared facets of a dataset."""
     declared = dataset.declared
-    facets = _described(dataset.owners, declared.description, _DATASET_OWNERS, _DATASET_TEXT)
+    facets = _owner_and_description_facets(dataset.owners, declared.description, _DATASET_OWNERS, _DATASET_TEXT)
     if declared.columns:
         listed = [{"name": each.name, "type": each.type, "description": each.description} for each in declared.columns]
-        facets["schema"] = _facet(_SCHEMA, fields=[{k: text for k, text in each.items() if text} for each in listed])
-    tags = [_tag(each) for each in declared.tags]
-    tags += [{**_tag(each), "field": column.name} for column in declared.columns for each in column.tags]
-    return facets | ({"tags": _facet(_DATASET_TAGS, tags=tags)} if tags else {})
+        facets["schema"] = _versioned_facet(
+            _SCHEMA, fields=[{k: text for k, text in each.items() if text} for each in listed]
+        )
+    tags = [_tag_json(each) for each in declared.tags]
+    tags += [{**_tag_json(each), "field": column.name} for column in declared.columns for each in column.tags]
+    return facets | ({"tags": _versioned_facet(_DATASET_TAGS, tags=tags)} if tags else {})
 
 
 def digest_of(event: Any) -> str:
@@ -242,15 +261,15 @@ def digest_of(event: Any) -> str:
     return sha256(msgspec.json.encode(event, order="deterministic")).hexdigest()[:16]
 
 
-def _lineage(output: ResolvedOutput) -> Json:
+def _lineage_facet(output: ResolvedOutput) -> Json:
     if not output.columns and not output.every:
         return {}
-    fields = {column: {"inputFields": _inputs(steps)} for column, steps in output.columns.items()}
-    whole = _inputs(output.every)
-    return {"columnLineage": _facet(_COLUMN_LINEAGE, fields=fields, **({"dataset": whole} if whole else {}))}
+    fields = {column: {"inputFields": _input_fields(steps)} for column, steps in output.columns.items()}
+    whole = _input_fields(output.every)
+    return {"columnLineage": _versioned_facet(_COLUMN_LINEAGE, fields=fields, **({"dataset": whole} if whole else {}))}
 
 
-def _inputs(steps: Sequence[ResolvedStep]) -> list[Json]:
+def _input_fields(steps: Sequence[ResolvedStep]) -> list[Json]:
     """Return the input fields of a column. Sources without a column are omitted here; they are inputs of the job."""
     return [
         {
@@ -265,31 +284,31 @@ def _inputs(steps: Sequence[ResolvedStep]) -> list[Json]:
     ]
 
 
-def _described(
+def _owner_and_description_facets(
     owners: Sequence[DeclaredOwner], text: str | None, owned: FacetVersion, documented: FacetVersion
 ) -> dict[str, Json]:
     facets = {}
     if owners:
         listed = [{"name": each.name} | ({"type": each.type} if each.type else {}) for each in owners]
-        facets["ownership"] = _facet(owned, owners=listed)
+        facets["ownership"] = _versioned_facet(owned, owners=listed)
     if text:
-        facets["documentation"] = _facet(documented, description=text)
+        facets["documentation"] = _versioned_facet(documented, description=text)
     return facets
 
 
-def _deleted_facets(before: Iterable[str]) -> dict[str, Json]:
+def _deleted_facets(facet_names: Iterable[str]) -> dict[str, Json]:
     """Return facets that delete declared ones. An empty list removes the tags of a producer."""
-    listed = {name: _facet(which, _deleted=True) for name, which in _OF_DATASETS.items()}
-    listed["tags"] = _facet(_DATASET_TAGS, tags=[])
-    return {name: listed[name] for name in before if name in listed}
+    listed = {name: _versioned_facet(which, _deleted=True) for name, which in _OF_DATASETS.items()}
+    listed["tags"] = _versioned_facet(_DATASET_TAGS, tags=[])
+    return {name: listed[name] for name in facet_names if name in listed}
 
 
-def _tag(key: str) -> Json:
+def _tag_json(key: str) -> Json:
     return {"key": key, "value": "true", "source": _TAGGED_BY}
 
 
-def _facet(which: FacetVersion, **members: Any) -> Json:
-    return {"_producer": PRODUCER, "_schemaURL": which.url, **members}
+def _versioned_facet(version: FacetVersion, **members: Any) -> Json:
+    return {"_producer": PRODUCER, "_schemaURL": version.url, **members}
 
 
 def _job_event(name: Name, facets: Mapping[str, Json], inputs: list[Any], outputs: list[Any], time: str) -> Json:

@@ -21,11 +21,11 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-def _of_dataset(value: Any) -> Any:
+def _parse_dataset(value: Any) -> Any:
     return {"dataset": value} if isinstance(value, str) else value
 
 
-def _of_source(value: Any) -> Any:
+def _parse_source(value: Any) -> Any:
     """Parse `DATASET#COLUMN`; a dataset alone means the whole dataset."""
     if not isinstance(value, str):
         return value
@@ -33,19 +33,19 @@ def _of_source(value: Any) -> Any:
     return {"dataset": dataset, "column": column} if mark else {"dataset": value}
 
 
-def _of_name(value: Any) -> Any:
+def _parse_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     if value == "":  # no value after the colon
         return []
     return value if isinstance(value, list) else [value]
 
 
-def _of_steps(value: Any) -> Any:
+def _parse_steps(value: Any) -> Any:
     """Parse the short forms of steps: texts are sources of one step."""
-    listed = _listed(value)
+    listed = _as_list(value)
     short = [each for each in listed if isinstance(each, str)]
     return [*([{"from": short}] if short else []), *(each for each in listed if not isinstance(each, str))]
 
@@ -63,8 +63,8 @@ class DeclaredSource(DeclaredPlace):
     column: Column | None = None
 
 
-Places = Annotated[list[Annotated[DeclaredPlace, BeforeValidator(_of_dataset)]], BeforeValidator(_listed)]
-Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_of_source)]], BeforeValidator(_listed)]
+Places = Annotated[list[Annotated[DeclaredPlace, BeforeValidator(_parse_dataset)]], BeforeValidator(_as_list)]
+Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_parse_source)]], BeforeValidator(_as_list)]
 
 
 class DeclaredStep(_Part):
@@ -83,8 +83,8 @@ class DeclaredOwner(_Part):
     type: Text | None = None
 
 
-Owners = Annotated[list[Annotated[DeclaredOwner, BeforeValidator(_of_name)]], BeforeValidator(_listed)]
-Steps = Annotated[list[DeclaredStep], BeforeValidator(_of_steps)]
+Owners = Annotated[list[Annotated[DeclaredOwner, BeforeValidator(_parse_name)]], BeforeValidator(_as_list)]
+Steps = Annotated[list[DeclaredStep], BeforeValidator(_parse_steps)]
 
 
 class DeclaredOutput(DeclaredPlace):
@@ -97,7 +97,7 @@ class DeclaredOutput(DeclaredPlace):
     every: Steps = []
 
 
-Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_of_dataset)]], BeforeValidator(_listed)]
+Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_parse_dataset)]], BeforeValidator(_as_list)]
 
 
 class DeclaredJob(_Part):
@@ -131,7 +131,7 @@ class DeclaredDataset(DeclaredPlace):
     description: Text | None = None
     owners: Owners = []
     tags: list[Text] = []
-    columns: list[Annotated[DeclaredField, BeforeValidator(_of_name)]] = []
+    columns: list[Annotated[DeclaredField, BeforeValidator(_parse_name)]] = []
 
 
 class DeclarationFile(_Part):
@@ -181,11 +181,11 @@ _FIXES = {
 def _format_error(file: str, read: YamlText, error: Any) -> str:
     path = error["loc"]
     expected = error.get("ctx", {}).get("expected", "")
-    fix = _FIXES.get(error["type"], "Correct it.").format(expected=expected, known=_known(path[:-1]))
+    fix = _FIXES.get(error["type"], "Correct it.").format(expected=expected, known=_valid_keys_text(path[:-1]))
     return f"{file}, line {read.line(path)}: {'.'.join(map(str, path))[:200]}: {error['msg'][:200]}. {fix}"
 
 
-def _known(path: Iterable[Any]) -> str:
+def _valid_keys_text(path: Iterable[Any]) -> str:
     """Return the valid keys at the place of an unknown one."""
     model: type[BaseModel] = DeclarationFile
     for step in path:

@@ -33,7 +33,7 @@ def apply_manifest(manifest: Mapping[str, Any], schema: PlannedSchema, file: str
         for key, each in manifest["nodes"].items()
         if isinstance(each, dict) and each.get("resource_type") in _BUILT
     }
-    needs = {key: [on for on in _needs(each) if on in nodes] for key, each in nodes.items()}
+    needs = {key: [on for on in _upstream_node_ids(each) if on in nodes] for key, each in nodes.items()}
     try:
         order = [*TopologicalSorter(needs).static_order()]
     except CycleError as error:
@@ -41,7 +41,7 @@ def apply_manifest(manifest: Mapping[str, Any], schema: PlannedSchema, file: str
             f"{file}: its models depend on each other in a cycle: {error.args[1][:3]}. Run `dbt parse`."
         ) from None
     for key in order:
-        _apply(key, nodes[key], dialect, schema)
+        _apply_node(key, nodes[key], dialect, schema)
 
 
 def dialect_of(manifest: Mapping[str, Any]) -> str:
@@ -50,13 +50,13 @@ def dialect_of(manifest: Mapping[str, Any]) -> str:
     return _DIALECTS.get(adapter, adapter)
 
 
-def _needs(node: Mapping[str, Any]) -> list[str]:
+def _upstream_node_ids(node: Mapping[str, Any]) -> list[str]:
     on = node.get("depends_on")
     listed = on.get("nodes") if isinstance(on, dict) else None
     return listed if isinstance(listed, list) else []
 
 
-def _apply(key: str, node: Mapping[str, Any], dialect: str, schema: PlannedSchema) -> None:
+def _apply_node(key: str, node: Mapping[str, Any], dialect: str, schema: PlannedSchema) -> None:
     config = node.get("config") if isinstance(node.get("config"), dict) else {}
     if (config or {}).get("materialized") == "ephemeral" or node.get("resource_type") == "seed":
         return
@@ -65,10 +65,10 @@ def _apply(key: str, node: Mapping[str, Any], dialect: str, schema: PlannedSchem
         raise WrongSetting(
             f"The manifest does not name the table of {key!r}: it has no `alias`. Run `dbt parse` to rebuild it."
         )
-    schema.make(table_name, *_columns(node, config or {}, dialect, schema))
+    schema.create_table(table_name, *_planned_columns(node, config or {}, dialect, schema))
 
 
-def _columns(
+def _planned_columns(
     node: Mapping[str, Any], config: Mapping[str, Any], dialect: str, schema: PlannedSchema
 ) -> tuple[list[PlannedColumn] | None, str | None]:
     """Return the columns of a model: from its enforced contract, which dbt verifies, else from its compiled code."""

@@ -15,7 +15,7 @@ from headwater.governance.planning.schema import (
     PlannedChange,
     PresentTable,
     PresentTables,
-    is_unknown,
+    is_unknown_name_error,
 )
 from headwater.governance.planning.yaml_changes import PromisedColumns
 from headwater.lineage.traversal.column_verdicts import NO_READER
@@ -73,20 +73,20 @@ def plan_findings(
 ) -> Iterator[PlanFinding]:
     """Yield the effect of each change. Changes without an effect, such as another spelling of a type, are omitted."""
     for change in changes:
-        if change.kind == "retype_column" and is_same(change.before, change.after, dialect):
+        if change.kind == "retype_column" and is_same_type(change.before, change.after, dialect):
             continue
         if change.table is None and change.kind == "not_understood":
-            yield _finding(change, "may break")
+            yield _make_finding(change, "may break")
         elif change.table is None:
             why = change.why or "Headwater does not know this table. It may be new, or have another name in lineage."
-            yield _finding(change, "not known", note=why)
-        elif change.kind == "retype_column" and is_wider(change.before, change.after, dialect):
-            yield _finding(change, "safe", note="The new type can store every value of the old type.")
+            yield _make_finding(change, "not known", note=why)
+        elif change.kind == "retype_column" and is_wider_type(change.before, change.after, dialect):
+            yield _make_finding(change, "safe", note="The new type can store every value of the old type.")
         else:
-            yield _affected_by(change, change.table, tables, ask, contracts)
+            yield _finding_for_change(change, change.table, tables, ask, contracts)
 
 
-def _finding(change: PlannedChange, outcome: Outcome, **more: Any) -> PlanFinding:
+def _make_finding(change: PlannedChange, outcome: Outcome, **more: Any) -> PlanFinding:
     table = change.table
     affected: dict[str, Any] = {"columns": [], "jobs": [], "consumers": [], "contracts": [], "note": change.why}
     affected["presumed_retired"] = []
@@ -103,37 +103,39 @@ def _finding(change: PlannedChange, outcome: Outcome, **more: Any) -> PlanFindin
     )
 
 
-def _affected_by(
+def _finding_for_change(
     change: PlannedChange, table: PresentTable, tables: PresentTables, ask: Ask, contracts: Sequence[PromisedColumns]
 ) -> PlanFinding:
-    reach = _impact(ask, table, change.column)
+    reach = _ask_impact(ask, table, change.column)
     if reach is None:
         why = change.why or "Headwater does not know this column. It may be new, or have another name in lineage."
-        return _finding(change, "not known", note=why)
+        return _make_finding(change, "not known", note=why)
     own = [
         each
         for each in tables.verdicts(table.namespace, table.dataset) or ()
         if change.column is None or each["column"].casefold() == change.column.casefold()
     ]
-    columns = [_affected(each, each["column"]) for each in reach["columns"]]
+    columns = [_affected_column(each, each["column"]) for each in reach["columns"]]
     stops = [
         each for each in reach["stops"] if (each["namespace"], each["dataset"]) == (table.namespace, table.dataset)
     ]
-    jobs = {_job(each["via"]["job"]) for each in reach["columns"]} | {_job(j) for each in own for j in each["read_by"]}
-    consumers = {name for each in own for name in each["consumers"]} | _consumers(tables, columns)
+    jobs = {_job_text(each["via"]["job"]) for each in reach["columns"]} | {
+        _job_text(j) for each in own for j in each["read_by"]
+    }
+    consumers = {name for each in own for name in each["consumers"]} | _declared_consumers(tables, columns)
     broken_contracts = [
         each.name
         for each in contracts
-        if each.promises(table.namespace, table.dataset, change.column)
-        or any(each.promises(to.namespace, to.dataset, to.column) for to in columns)
+        if each.has_promise(table.namespace, table.dataset, change.column)
+        or any(each.has_promise(to.namespace, to.dataset, to.column) for to in columns)
     ]
     if change.column is None:
-        jobs |= {_job(job) for each in stops for job in each["jobs"]}
-        jobs |= {_job(job) for job in tables.readers(table.namespace, table.dataset)}
-        columns += [_affected(to, None) for each in stops for to in each["onward"]]
+        jobs |= {_job_text(job) for each in stops for job in each["jobs"]}
+        jobs |= {_job_text(job) for job in tables.readers(table.namespace, table.dataset)}
+        columns += [_affected_column(to, None) for each in stops for to in each["onward"]]
     steps = [each["via"] for each in reach["columns"]]
-    presumed = {_job(via["job"]) for via in steps if via.get("presumed_retired")}
-    presumed = jobs & (presumed | {_job(job) for job in tables.presumed_retired(table.namespace, table.dataset)})
+    presumed = {_job_text(via["job"]) for via in steps if via.get("presumed_retired")}
+    presumed = jobs & (presumed | {_job_text(job) for job in tables.presumed_retired(table.namespace, table.dataset)})
     affected: dict[str, Any] = {
         "columns": columns,
         "jobs": [*sorted(jobs - presumed), *sorted(presumed)],
@@ -145,14 +147,16 @@ def _affected_by(
         notes = ["The list is truncated."] if reach["truncated"] else []
         notes += [f"Presumed retired: {', '.join(sorted(presumed))}."] if presumed else []
         note = " ".join(notes) or None
-        return _finding(change, "breaks", **affected, note=note)
-    outcome, note = _unproven(change, own, stops)
+        return _make_finding(change, "breaks", **affected, note=note)
+    outcome, note = _outcome_without_impact(change, own, stops)
     if outcome == "may break":
-        affected["jobs"] = sorted({*affected["jobs"], *(_job(job) for each in stops for job in each["jobs"])})
-    return _finding(change, outcome, **affected, note=note)
+        affected["jobs"] = sorted({*affected["jobs"], *(_job_text(job) for each in stops for job in each["jobs"])})
+    return _make_finding(change, outcome, **affected, note=note)
 
 
-def _unproven(change: PlannedChange, own: Sequence[Any], stops: Sequence[Any]) -> tuple[Outcome, str | None]:
+def _outcome_without_impact(
+    change: PlannedChange, own: Sequence[Any], stops: Sequence[Any]
+) -> tuple[Outcome, str | None]:
     """Return outcome and note if no affected column, job, consumer or contract is known."""
     if change.kind == "not_understood":
         return "may break", change.why
@@ -164,17 +168,17 @@ def _unproven(change: PlannedChange, own: Sequence[Any], stops: Sequence[Any]) -
     return "may break", f"Safety is not proven: {'; '.join(reasons) or NO_READER}."
 
 
-def _impact(ask: Ask, table: PresentTable, column: str | None) -> Any:
+def _ask_impact(ask: Ask, table: PresentTable, column: str | None) -> Any:
     asked = {"namespace": table.namespace, "dataset": table.dataset, "mode": "any", "limit": MAX_ITEMS}
     try:
         return ask("impact", asked | ({"column": column} if column is not None else {}))
     except (NotKnown, ServerRefusal) as error:
-        if not is_unknown(error):
+        if not is_unknown_name_error(error):
             raise
         return None
 
 
-def _consumers(tables: PresentTables, columns: Sequence[AffectedColumn]) -> set[str]:
+def _declared_consumers(tables: PresentTables, columns: Sequence[AffectedColumn]) -> set[str]:
     """Return the declared consumers of downstream columns."""
     affected = {(each.namespace, each.dataset, (each.column or "").casefold()) for each in columns}
     return {
@@ -186,42 +190,44 @@ def _consumers(tables: PresentTables, columns: Sequence[AffectedColumn]) -> set[
     }
 
 
-def _affected(dataset: Any, column: str | None) -> AffectedColumn:
+def _affected_column(dataset: Any, column: str | None) -> AffectedColumn:
     return AffectedColumn(dataset["namespace"], dataset["dataset"], column, dataset.get("display_name"))
 
 
-def _job(job: Any) -> str:
+def _job_text(job: Any) -> str:
     return f"{job['namespace']}/{job['name']}"
 
 
-def is_same(before: str | None, after: str | None, dialect: str | None) -> bool:
+def is_same_type(before: str | None, after: str | None, dialect: str | None) -> bool:
     """Return whether two types are equal, as far as they can be parsed. dialect: of the second type."""
-    one, other = _read(before, None), _read(after, dialect)
+    one, other = _parse_type(before, None), _parse_type(after, dialect)
     if one is None or other is None:
-        return before is not None and after is not None and _normalised(before) == _normalised(after)
+        return before is not None and after is not None and _normalise_type(before) == _normalise_type(after)
     return _with_size(one) == _with_size(other) or (
-        _is_text(one) and _is_text(other) and not (_size(one) or _size(other))
+        _is_text(one) and _is_text(other) and not (_size_parameters(one) or _size_parameters(other))
     )
 
 
-def is_wider(before: str | None, after: str | None, dialect: str | None) -> bool:
+def is_wider_type(before: str | None, after: str | None, dialect: str | None) -> bool:
     """Return whether the second type can store every value of the first: more digits, a longer text."""
-    one, other = _read(before, None), _read(after, dialect)
+    one, other = _parse_type(before, None), _parse_type(after, dialect)
     if one is None or other is None:
         return False
     for order in (_INTEGERS, _FLOATS):
         if one.this.name in order and other.this.name in order:
             return order.index(one.this.name) < order.index(other.this.name)
     if _is_text(one) and _is_text(other):
-        return bool(_size(one)) and (not _size(other) or _size(other)[0] >= _size(one)[0])
-    if one.this.name == other.this.name == "DECIMAL" and _size(one) and _size(other):
-        (digits, scale), (more, other_scale) = _digits(one), _digits(other)
+        return bool(_size_parameters(one)) and (
+            not _size_parameters(other) or _size_parameters(other)[0] >= _size_parameters(one)[0]
+        )
+    if one.this.name == other.this.name == "DECIMAL" and _size_parameters(one) and _size_parameters(other):
+        (digits, scale), (more, other_scale) = _integer_and_fraction_digits(one), _integer_and_fraction_digits(other)
         return other_scale >= scale and more - other_scale >= digits - scale
     return False
 
 
 @lru_cache(4_096)
-def _read(text: str | None, dialect: str | None) -> exp.DataType | None:
+def _parse_type(text: str | None, dialect: str | None) -> exp.DataType | None:
     """Parse a type, in an unknown dialect by the first dialect that accepts it."""
     if text is None:
         return None
@@ -238,21 +244,21 @@ def _read(text: str | None, dialect: str | None) -> exp.DataType | None:
 
 def _with_size(kind: exp.DataType) -> str:
     name = "TEXT" if _is_text(kind) else kind.this.name
-    return f"{name}{_size(kind)}" if not kind.args.get("nested") else kind.sql().casefold()
+    return f"{name}{_size_parameters(kind)}" if not kind.args.get("nested") else kind.sql().casefold()
 
 
 def _is_text(kind: exp.DataType) -> bool:
     return kind.this.name in _TEXT
 
 
-def _size(kind: exp.DataType) -> list[int]:
+def _size_parameters(kind: exp.DataType) -> list[int]:
     return [int(each.name) for each in kind.expressions if isinstance(each, exp.DataTypeParam) and each.name.isdigit()]
 
 
-def _digits(kind: exp.DataType) -> tuple[int, int]:
-    size = [*_size(kind), 0]
+def _integer_and_fraction_digits(kind: exp.DataType) -> tuple[int, int]:
+    size = [*_size_parameters(kind), 0]
     return size[0], size[1]
 
 
-def _normalised(text: str) -> str:
+def _normalise_type(text: str) -> str:
     return "".join(text.casefold().split())

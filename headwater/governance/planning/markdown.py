@@ -26,9 +26,12 @@ def plan_markdown(findings: Sequence[PlanFinding]) -> str:
     lines = ["## Impact of this change", "", summary or "This change affects no known table.", ""]
     if findings:
         lines += ["| | change | columns | jobs | consumers | contracts |", "|---|---|---|---|---|---|"]
-        lines += [f"| {_MARKS[each.outcome]} | {_escaped(change_text(each))} | {_counts(each)} |" for each in findings]
+        lines += [
+            f"| {_MARKS[each.outcome]} | {_escape_markdown(change_text(each))} | {_counts_text(each)} |"
+            for each in findings
+        ]
     for each in findings:
-        lines += _details(each)
+        lines += _details_lines(each)
     return "\n".join(lines) + "\n"
 
 
@@ -45,12 +48,12 @@ def column_text(column: AffectedColumn) -> str:
     return (column.display_name or column.dataset) + (f"#{column.column}" if column.column else "")
 
 
-def _counts(finding: PlanFinding) -> str:
+def _counts_text(finding: PlanFinding) -> str:
     lists = (finding.columns, finding.jobs, finding.consumers, finding.contracts)
     return " | ".join(str(len(each)) for each in lists)
 
 
-def _details(finding: PlanFinding) -> Iterable[str]:
+def _details_lines(finding: PlanFinding) -> Iterable[str]:
     parts = {
         "columns": [column_text(each) for each in finding.columns],
         "jobs": finding.jobs,
@@ -58,17 +61,17 @@ def _details(finding: PlanFinding) -> Iterable[str]:
         "contracts": finding.contracts,
     }
     if any(parts.values()) or finding.note:
-        yield from ("", f"<details><summary>{_html(change_text(finding))}</summary>", "")
+        yield from ("", f"<details><summary>{_escape_html(change_text(finding))}</summary>", "")
         if finding.note:
-            yield from (_escaped(finding.note), "")
+            yield from (_escape_markdown(finding.note), "")
         for what, listed in parts.items():
             if listed:
                 more = f", … and {len(listed) - _MAX_SHOWN} more" if len(listed) > _MAX_SHOWN else ""
-                yield f"- {what}: {', '.join(map(_code, listed[:_MAX_SHOWN]))}{more}"
+                yield f"- {what}: {', '.join(map(_inline_code, listed[:_MAX_SHOWN]))}{more}"
         yield from ("", "</details>")
 
 
-def _code(text: str) -> str:
+def _inline_code(text: str) -> str:
     """Return text as inline code, even if it contains backticks, bars or line breaks."""
     plain = " ".join(text.split()).replace("|", "\\|")
     longest = max((len(each) for each in re.findall("`+", plain)), default=0)
@@ -77,10 +80,10 @@ def _code(text: str) -> str:
     return f"{fence}{pad}{plain}{pad}{fence}"
 
 
-def _escaped(text: str) -> str:
-    return _html(re.sub(r"([\\`*_{}\[\]|#!])", r"\\\1", " ".join(text.split())))
+def _escape_markdown(text: str) -> str:
+    return _escape_html(re.sub(r"([\\`*_{}\[\]|#!])", r"\\\1", " ".join(text.split())))
 
 
-def _html(text: str) -> str:
+def _escape_html(text: str) -> str:
     plain = " ".join(text.split())
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")

@@ -20,10 +20,10 @@ def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Se
             None,
             f"Its query is too large to resolve columns: more than {MAX_PARTS:,} parts or {MAX_DEPTH} levels.",
         )
-    known, unknown = _sources(query, schema)
+    known, unknown = _known_tables_of(query, schema)
     try:
         query = qualify(
-            _nameable(query.copy(), known),
+            _with_short_names(query.copy(), known),
             dialect=dialect,
             schema=MappingSchema(known.mapping, dialect=dialect, normalize=False),
             validate_qualify_columns=False,
@@ -39,7 +39,9 @@ def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Se
     ):
         return None, f"Its query selects * from {', '.join(unknown) or 'a query'}, whose columns are unknown."
     names = [known.spelt.get(each.alias_or_name.casefold(), each.alias_or_name) for each in found]
-    return [PlannedColumn(name, _type(each, known), None) for name, each in zip(names, found, strict=True)], None
+    return [
+        PlannedColumn(name, _type_of_selected(each, known), None) for name, each in zip(names, found, strict=True)
+    ], None
 
 
 def _is_too_large(query: exp.Expr) -> bool:
@@ -61,14 +63,14 @@ class _KnownTables:
         self.spelt: dict[str, str] = {}
 
 
-def _sources(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTables, list[str]]:
+def _known_tables_of(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTables, list[str]]:
     known, unknown = _KnownTables(), []
     own = {each.alias_or_name.casefold() for each in query.find_all(exp.CTE)}
     for table in query.find_all(exp.Table):
-        table_name = name_of(table)
+        table_name = table_name_of(table)
         if table_name.casefold() in own or table_name.casefold() in known.short or table.find_ancestor(exp.Into):
             continue
-        planned = schema.table(table_name)
+        planned = schema.planned_table(table_name)
         if planned is None or planned.columns is None:
             unknown.append(table_name)
             continue
@@ -81,10 +83,10 @@ def _sources(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTables, list
     return known, unknown
 
 
-def _nameable(query: exp.Expr, known: _KnownTables) -> exp.Expr:
+def _with_short_names(query: exp.Expr, known: _KnownTables) -> exp.Expr:
     """Replace table names by short names and lower-case columns, so that case rules of dialects do not matter."""
     for table in [*query.find_all(exp.Table)]:
-        short = known.short.get(name_of(table).casefold())
+        short = known.short.get(table_name_of(table).casefold())
         if short and not table.find_ancestor(exp.Into):
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name.casefold())))
@@ -100,7 +102,7 @@ def _nameable(query: exp.Expr, known: _KnownTables) -> exp.Expr:
     return query
 
 
-def _type(selected: exp.Expr, known: _KnownTables) -> str | None:
+def _type_of_selected(selected: exp.Expr, known: _KnownTables) -> str | None:
     """Return the type from a CAST, or of a column that is selected directly."""
     inner = selected.unalias()
     if isinstance(inner, exp.Cast) and isinstance(inner.to, exp.DataType):
@@ -112,7 +114,7 @@ def _type(selected: exp.Expr, known: _KnownTables) -> str | None:
     return known.types.get((sources.get(inner.table, ""), inner.name))
 
 
-def name_of(table: exp.Expr) -> str:
+def table_name_of(table: exp.Expr) -> str:
     """Return the name of a table as written, without quotes: `main.sales.orders`."""
     found = table.find(exp.Table) if not isinstance(table, exp.Table) else table
     return ".".join(part.name for part in found.parts) if found else table.name

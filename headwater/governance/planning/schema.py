@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from headwater.common.errors import HeadwaterError, NotKnown, ServerRefusal, WrongQuestion
-from headwater.common.nearest_names import nearest
+from headwater.common.nearest_names import nearest_names
 
 MAX_ITEMS = "10000"
 ChangeKind = Literal["drop_column", "rename_column", "retype_column", "drop_table", "rename_table", "not_understood"]
@@ -61,7 +61,7 @@ class PlannedTable:
     columns: list[PlannedColumn] | None
     why: str | None = None
 
-    def find(self, name: str) -> int | None:
+    def column_position(self, name: str) -> int | None:
         """Return the position of a column, without case."""
         wanted = name.casefold()
         return next((at for at, each in enumerate(self.columns or ()) if each.name.casefold() == wanted), None)
@@ -82,18 +82,18 @@ class PlannedSchema:
     _unresolved: list[PlannedChange] = field(default_factory=list)
     _made: set[str] = field(default_factory=set)
 
-    def present(self, table_name: str) -> PresentTable | None:
+    def current_table(self, table_name: str) -> PresentTable | None:
         """Return the current table."""
         key = table_name.casefold()
         if key not in self._present:
             self._present[key] = self.look(table_name)
         return self._present[key]
 
-    def table(self, table_name: str) -> PlannedTable | None:
+    def planned_table(self, table_name: str) -> PlannedTable | None:
         """Return the table after the statements so far; None if it does not exist or is unknown."""
         key = table_name.casefold()
         if key not in self._tables:
-            now = self.present(table_name)
+            now = self.current_table(table_name)
             columns = None if now is None else [PlannedColumn(name, kind, name) for name, kind in now.columns.items()]
             planned = None if now is None else PlannedTable(table_name, now, columns or None)
             if planned is None:
@@ -101,32 +101,32 @@ class PlannedSchema:
             self._tables[key], self._table_names[key] = planned, table_name
         return self._tables[key]
 
-    def drop(self, table_name: str) -> None:
+    def drop_table(self, table_name: str) -> None:
         """Drop a table."""
-        self._remember(table_name)
+        self._load_table(table_name)
         self._tables[table_name.casefold()] = None
 
-    def rename(self, table_name: str, new: str) -> None:
+    def rename_table(self, table_name: str, new: str) -> None:
         """Rename a table."""
-        table = self.table(table_name)
-        self._remember(table_name)
+        table = self.planned_table(table_name)
+        self._load_table(table_name)
         self._tables[table_name.casefold()] = None
         if table is not None:
-            self._remember(new)
+            self._load_table(new)
             self._tables[new.casefold()] = table
 
-    def rename_known(self, table_name: str, new: str) -> None:
+    def rename_in_schema(self, table_name: str, new: str) -> None:
         """Rename a table within its schema, unless the new name contains one; record an unknown table."""
         before = table_name.rpartition(".")[0]
-        if self.table(table_name) is None:
+        if self.planned_table(table_name) is None:
             self._unresolved.append(PlannedChange("rename_table", table_name, None, after=new))
         else:
-            self.rename(table_name, new if "." in new or not before else f"{before}.{new}")
+            self.rename_table(table_name, new if "." in new or not before else f"{before}.{new}")
 
     def drop_column(self, table_name: str, column: str) -> None:
         """Drop a column; record an unknown column."""
-        table = self.table(table_name)
-        at = table.find(column) if table else None
+        table = self.planned_table(table_name)
+        at = table.column_position(column) if table else None
         if table is None or table.columns is None or at is None:
             self._unresolved.append(
                 PlannedChange(
@@ -144,8 +144,8 @@ class PlannedSchema:
         self, table_name: str, column: str, *, rename: str | None = None, kind: str | None = None
     ) -> None:
         """Rename a column, change its type, or both; record an unknown column."""
-        table = self.table(table_name)
-        at = table.find(column) if table else None
+        table = self.planned_table(table_name)
+        at = table.column_position(column) if table else None
         if table is None or table.columns is None or at is None:
             change: ChangeKind = "rename_column" if rename else "retype_column"
             why = _missing_column_note(table, column)
@@ -164,31 +164,33 @@ class PlannedSchema:
         is_gone = any(each.casefold() == column.casefold() for each in table.current.columns)
         return None if is_gone else table.current
 
-    def make(self, table_name: str, columns: list[PlannedColumn] | None, why: str | None = None) -> None:
-        """Create or replace a table. why: the reason if its columns are unknown."""
-        self._remember(table_name)
+    def create_table(self, table_name: str, columns: list[PlannedColumn] | None, reason: str | None = None) -> None:
+        """Create or replace a table. reason: the reason if its columns are unknown."""
+        self._load_table(table_name)
         self._made.add(table_name.casefold())
-        self._tables[table_name.casefold()] = PlannedTable(table_name, None, columns, why)
+        self._tables[table_name.casefold()] = PlannedTable(table_name, None, columns, reason)
 
-    def is_there(self, table_name: str) -> bool:
+    def has_table(self, table_name: str) -> bool:
         """Return whether the table exists after the statements so far."""
-        return self.table(table_name) is not None
+        return self.planned_table(table_name) is not None
 
-    def not_understood(self, table_name: str, why: str) -> None:
+    def record_unreadable(self, table_name: str, reason: str) -> None:
         """Record a statement that may change a table in an unknown way."""
         self._unresolved.append(
-            PlannedChange("not_understood", table_name, self.present(table_name) if table_name else None, why=why)
+            PlannedChange(
+                "not_understood", table_name, self.current_table(table_name) if table_name else None, why=reason
+            )
         )
 
     def changes(self) -> list[PlannedChange]:
         """Return the differences by table, in order of first mention."""
-        return [*(change for key in [*self._tables] for change in self._of_table(key)), *self._unresolved]
+        return [*(change for key in [*self._tables] for change in self._changes_of_table(key)), *self._unresolved]
 
-    def _remember(self, table_name: str) -> None:
+    def _load_table(self, table_name: str) -> None:
         self._table_names.setdefault(table_name.casefold(), table_name)
-        self.present(table_name)
+        self.current_table(table_name)
 
-    def _of_table(self, key: str) -> Iterator[PlannedChange]:
+    def _changes_of_table(self, key: str) -> Iterator[PlannedChange]:
         now, then, table_name = self._present.get(key), self._tables[key], self._table_names[key]
         if now is None:
             if then is None and key not in self._made:
@@ -204,7 +206,7 @@ class PlannedSchema:
             if then.current is None and then.why:
                 yield PlannedChange("not_understood", table_name, now, why=then.why)
         else:
-            yield from _of_columns(table_name, now, then)
+            yield from _column_changes(table_name, now, then)
 
 
 def sibling_path(path: str, name: str) -> str:
@@ -213,7 +215,7 @@ def sibling_path(path: str, name: str) -> str:
     return f"{around}.{name}" if around and "." not in name else name
 
 
-def _of_columns(table_name: str, now: PresentTable, then: PlannedTable) -> Iterator[PlannedChange]:
+def _column_changes(table_name: str, now: PresentTable, then: PlannedTable) -> Iterator[PlannedChange]:
     remaining = {each.name.casefold(): each for each in then.columns or ()}
     renamed = {each.current.casefold(): each for each in then.columns or () if each.current is not None}
     for name, kind in now.columns.items():
@@ -226,20 +228,20 @@ def _of_columns(table_name: str, now: PresentTable, then: PlannedTable) -> Itera
             yield PlannedChange("rename_column", table_name, now, name, kind, other.name)
             if same is None:
                 same = other
-            if not _differs(kind, other.type):
+            if not _has_other_type(kind, other.type):
                 continue
         if same is None:
             yield PlannedChange("drop_column", table_name, now, name, kind)
-        elif _differs(kind, same.type):
+        elif _has_other_type(kind, same.type):
             yield PlannedChange("retype_column", table_name, now, name, kind, same.type)
 
 
-def _differs(before: str | None, after: str | None) -> bool:
+def _has_other_type(before: str | None, after: str | None) -> bool:
     """Return whether a type differs. If the current type is unknown, any given type differs."""
-    return after is not None and (before is None or _plain(before) != _plain(after))
+    return after is not None and (before is None or _unquoted_type(before) != _unquoted_type(after))
 
 
-def _plain(kind: str) -> str:
+def _unquoted_type(kind: str) -> str:
     return "".join(kind.casefold().split())
 
 
@@ -248,7 +250,7 @@ def _missing_column_note(table: PlannedTable | None, column: str) -> str | None:
     if table is None or table.columns is None:
         return None
     names = [each.name for each in table.columns]
-    near = nearest(column, names, 3)
+    near = nearest_names(column, names, 3)
     likely = f"The most similar names are {', '.join(near)}" if near else f"Its columns are {', '.join(names[:10])}"
     return f"The table has no column of this name at this point. {likely}."
 
@@ -257,7 +259,7 @@ Ask = Callable[[str, Mapping[str, str]], Any]
 """Asks a question by its path; returns the answer as JSON."""
 
 
-def is_unknown(error: HeadwaterError) -> bool:
+def is_unknown_name_error(error: HeadwaterError) -> bool:
     """Return whether a question failed because the name is unknown."""
     return isinstance(error, NotKnown) or (isinstance(error, ServerRefusal) and "nearest" in error.body)
 
@@ -270,7 +272,7 @@ class PresentTables:
         self._ask, self._namespace = ask, namespace
         self._answers: dict[tuple[str | None, str], Any] = {}
 
-    def look(self, table_name: str) -> PresentTable | None:
+    def find_table(self, table_name: str) -> PresentTable | None:
         """Return a table by its name in a change.
 
         The name is tried as written, in lower and upper case, without its catalog, and as an address.
@@ -282,51 +284,53 @@ class PresentTables:
         for namespace, name in dict.fromkeys(asked):
             verdicts = self.verdicts(namespace, name)
             if verdicts is not None:
-                return self._table(namespace, name, verdicts)
+                return self._to_present_table(namespace, name, verdicts)
         return None
 
     def verdicts(self, namespace: str | None, dataset: str) -> list[Any] | None:
         """Return the verdict of each column of a dataset, None if the dataset is unknown."""
-        answer = self._answer(namespace, dataset)
+        answer = self._ask_unused(namespace, dataset)
         return None if answer is None else answer["items"]
 
     def readers(self, namespace: str | None, dataset: str) -> list[Any]:
         """Return the jobs that read a dataset, none if it is unknown."""
-        answer = self._answer(namespace, dataset)
+        answer = self._ask_unused(namespace, dataset)
         return [] if answer is None else [job for each in answer["readers"] for job in each["jobs"]]
 
     def presumed_retired(self, namespace: str | None, dataset: str) -> list[Any]:
         """Return the readers that are presumed retired."""
-        answer = self._answer(namespace, dataset)
+        answer = self._ask_unused(namespace, dataset)
         found = [] if answer is None else answer["readers"]
         return [job for each in found for job in each.get("presumed_retired", ())]
 
-    def _answer(self, namespace: str | None, dataset: str) -> Any:
+    def _ask_unused(self, namespace: str | None, dataset: str) -> Any:
         key = namespace, dataset
         if key not in self._answers:
             asked = {"dataset": dataset, "limit": MAX_ITEMS} | ({"namespace": namespace} if namespace else {})
             try:
                 self._answers[key] = self._ask("unused", asked)
             except (NotKnown, ServerRefusal) as error:
-                if not is_unknown(error):
+                if not is_unknown_name_error(error):
                     raise
                 self._answers[key] = None
             except WrongQuestion as error:
                 raise WrongQuestion(f"{error} --namespace NAMESPACE applies to all names of the change.") from error
         return self._answers[key]
 
-    def _table(self, namespace: str | None, table_name: str, verdicts: list[Any]) -> PresentTable:
+    def _to_present_table(self, namespace: str | None, table_name: str, verdicts: list[Any]) -> PresentTable:
         """Return a table with its columns, from schemas, lineage and SQL, and their types."""
         asked = {"dataset": table_name} | ({"namespace": namespace} if namespace else {})
         found = self._ask("contract", asked)
         types = {each["name"]: each["type"] for each in found["columns"]}
         columns = {each["column"]: types.get(each["column"]) for each in verdicts}
         known = {each.casefold() for each in columns}
-        columns |= dict.fromkeys(each for each in self._in_lineage(found["dataset"]) if each.casefold() not in known)
+        columns |= dict.fromkeys(
+            each for each in self._columns_in_lineage(found["dataset"]) if each.casefold() not in known
+        )
         named = found["dataset"]
         return PresentTable(named["namespace"], named["dataset"], columns, named.get("display_name"))
 
-    def _in_lineage(self, table: Any) -> list[str]:
+    def _columns_in_lineage(self, table: Any) -> list[str]:
         """Return the columns that lineage or SQL of newest executions names.
 
         Lists of documented columns lack some of them.

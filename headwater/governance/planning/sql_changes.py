@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.common.errors import WrongSetting
-from headwater.governance.planning.query_columns import name_of, selected_columns
+from headwater.governance.planning.query_columns import selected_columns, table_name_of
 from headwater.governance.planning.schema import PlannedColumn, PlannedSchema, sibling_path
 
 DIALECTS = ("spark", "databricks", "tsql", "postgres", "snowflake", "bigquery", "duckdb")
@@ -37,14 +37,14 @@ def apply_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None
     try:
         statements: Sequence[exp.Expr | None] = sqlglot.parse(text, read=dialect)
     except (SqlglotError, RecursionError):
-        _apply_each(text, dialect, schema, file)
+        _apply_readable_statements(text, dialect, schema, file)
     else:
         for statement in statements:
             if statement is not None:
-                _apply(statement, dialect, schema)
+                _apply_statement(statement, dialect, schema)
 
 
-def _apply_each(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
+def _apply_readable_statements(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
     """Apply the statements that can be parsed, and record the others."""
     try:
         tokens = sqlglot.tokenize(text, read=dialect)
@@ -59,38 +59,39 @@ def _apply_each(text: str, dialect: str, schema: PlannedSchema, file: str) -> No
         try:
             statements = sqlglot.parse(one, read=dialect)
         except (SqlglotError, RecursionError):
-            schema.not_understood(
-                _table_in(one), f"{_NOT_UNDERSTOOD} as SQL in the dialect {dialect} (see --dialect): {_shown(one)}"
+            schema.record_unreadable(
+                _table_in(one),
+                f"{_NOT_UNDERSTOOD} as SQL in the dialect {dialect} (see --dialect): {_shortened_text(one)}",
             )
         else:
             for statement in statements:
                 if statement is not None:
-                    _apply(statement, dialect, schema)
+                    _apply_statement(statement, dialect, schema)
 
 
-def _apply(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+def _apply_statement(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
     """Apply one statement to a schema, or record it if its effect is unknown."""
     if isinstance(statement, exp.Alter):
-        _alter(statement, dialect, schema)
+        _apply_alter(statement, dialect, schema)
     elif isinstance(statement, exp.Drop):
-        _drop(statement, schema)
+        _apply_drop(statement, schema)
     elif isinstance(statement, exp.Create):
         if _is_table(statement):
-            _create(statement, dialect, schema)
+            _apply_create(statement, dialect, schema)
         elif _kind(statement) not in _WITHOUT_COLUMNS:
-            _not_understood(statement, dialect, schema)
+            _record_unreadable(statement, dialect, schema)
     elif isinstance(statement, exp.Select) and statement.args.get("into"):
         into = statement.args["into"].this
         if not _is_temporary(into):
-            schema.make(name_of(into), *selected_columns(statement, dialect, schema))
+            schema.create_table(table_name_of(into), *selected_columns(statement, dialect, schema))
     elif isinstance(statement, exp.Execute):
-        _execute(statement, dialect, schema)
+        _apply_execute(statement, dialect, schema)
     elif isinstance(statement, (exp.IfBlock, exp.Block)):
         _apply_block(statement, dialect, schema)
     elif isinstance(statement, exp.Command):
-        _command(statement, dialect, schema)
+        _apply_command(statement, dialect, schema)
     elif not _changes_no_schema(statement):
-        _not_understood(statement, dialect, schema)
+        _record_unreadable(statement, dialect, schema)
 
 
 _CHANGE_NO_SCHEMA = (
@@ -144,12 +145,12 @@ _NESTED_TYPE = re.compile(
 
 def _apply_block(statement: exp.IfBlock | exp.Block, dialect: str, schema: PlannedSchema) -> None:
     if isinstance(statement.this, exp.Alias):  # the parser treats the first word after the condition as an alias
-        _not_understood(statement, dialect, schema)
-    for each in _within(statement):
-        _apply(each, dialect, schema)
+        _record_unreadable(statement, dialect, schema)
+    for each in _statements_in_block(statement):
+        _apply_statement(each, dialect, schema)
 
 
-def _within(block: exp.Expr) -> Iterator[exp.Expr]:
+def _statements_in_block(block: exp.Expr) -> Iterator[exp.Expr]:
     """Yield the statements of a T-SQL block. Each may run, because the result of the condition is unknown."""
     for name, value in block.args.items():
         for each in value if isinstance(value, list) else [value]:
@@ -157,53 +158,55 @@ def _within(block: exp.Expr) -> Iterator[exp.Expr]:
                 yield each
 
 
-def _drop(statement: exp.Drop, schema: PlannedSchema) -> None:
+def _apply_drop(statement: exp.Drop, schema: PlannedSchema) -> None:
     table_name = [*([statement.this] if statement.this else []), *(statement.args.get("tables") or [])]
     if _is_table(statement):
         for table in table_name:
-            schema.drop(name_of(table))
+            schema.drop_table(table_name_of(table))
     elif _kind(statement) not in _WITHOUT_COLUMNS - {"SCHEMA", "DATABASE"} or statement.args.get("cascade"):
-        schema.not_understood("", f"This statement also drops dependent objects: {_shown(statement.sql())}")
+        schema.record_unreadable("", f"This statement also drops dependent objects: {_shortened_text(statement.sql())}")
 
 
-def _not_understood(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+def _record_unreadable(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
     table = statement.find(exp.Table)
-    schema.not_understood(name_of(table) if table else "", f"{_NOT_UNDERSTOOD}: {_shown(statement.sql(dialect))}")
+    schema.record_unreadable(
+        table_name_of(table) if table else "", f"{_NOT_UNDERSTOOD}: {_shortened_text(statement.sql(dialect))}"
+    )
 
 
 _NOT_UNDERSTOOD = "This statement is not understood"
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     return re.sub(r"[`\"\[\]]", "", name)
 
 
-def _shown(text: str) -> str:
+def _shortened_text(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
-def _command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> None:
+def _apply_command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> None:
     """Apply forms that the parser does not support: columns to drop without parentheses, types of nested columns."""
-    rest = _rest(statement)
+    rest = _command_text(statement)
     text = f"{statement.this} {rest}"
     listed = _LISTED_DROP.sub(r"\1COLUMNS\2(\3)", _BLOCK_END.sub("", text) if dialect == "tsql" else text)
     again = sqlglot.parse_one(listed, read=dialect) if listed != text else statement
     nested = _NESTED_TYPE.match(rest)
     if isinstance(again, exp.Alter):
-        _alter(again, dialect, schema)
+        _apply_alter(again, dialect, schema)
     elif _first_word(statement) == "ALTER" and nested:
-        table, column = (_unquoted(each) for each in nested.groups()[:2])
+        table, column = (_unquote(each) for each in nested.groups()[:2])
         schema.change_column(table, column, kind=nested[3])
     elif _first_word(statement) not in _HARMLESS_COMMANDS and not (
         _first_word(statement) == "ALTER" and _KEEPS_SCHEMA.fullmatch(rest)
     ):
-        schema.not_understood(_table_in(text), f"{_NOT_UNDERSTOOD}: {_shown(text)}")
+        schema.record_unreadable(_table_in(text), f"{_NOT_UNDERSTOOD}: {_shortened_text(text)}")
 
 
 def _table_in(text: str) -> str:
     """Return the table of a statement that cannot be parsed, if its words show it."""
     found = re.search(r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE)
-    return _unquoted(found[1]) if found else ""
+    return _unquote(found[1]) if found else ""
 
 
 def _changes_no_schema(statement: exp.Expr) -> bool:
@@ -230,40 +233,42 @@ def _is_temporary(table: exp.Expr) -> bool:
     return table.name.startswith("#") or bool(table.this and table.this.args.get("temporary"))
 
 
-def _alter(statement: exp.Alter, dialect: str, schema: PlannedSchema) -> None:
-    table_name = name_of(statement.this)
+def _apply_alter(statement: exp.Alter, dialect: str, schema: PlannedSchema) -> None:
+    table_name = table_name_of(statement.this)
     for action in statement.args.get("actions") or []:
         _apply_action(table_name, action, dialect, schema)
 
 
 def _apply_action(table_name: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
     if isinstance(action, exp.AlterRename):
-        schema.rename_known(table_name, name_of(action.this))
+        schema.rename_in_schema(table_name, table_name_of(action.this))
     elif isinstance(action, exp.SwapTable):
-        schema.not_understood(table_name, f"It is swapped with {name_of(action.this)}. Compare their columns.")
+        schema.record_unreadable(table_name, f"It is swapped with {table_name_of(action.this)}. Compare their columns.")
     elif isinstance(action, exp.Drop) and _kind(action).startswith("COLUMN"):
-        for column in _dropped(action):
+        for column in _dropped_columns(action):
             schema.drop_column(table_name, column)
     elif isinstance(action, (exp.RenameColumn, exp.AlterColumn)):
         _change_column(table_name, action, dialect, schema)
     elif isinstance(action, exp.Query):  # ALTER VIEW … AS
-        schema.make(table_name, *selected_columns(action, dialect, schema))
+        schema.create_table(table_name, *selected_columns(action, dialect, schema))
     elif (
-        isinstance(action, exp.Command) and _first_word(action) == "DROP" and (bare := _BARE_DROP.match(_rest(action)))
+        isinstance(action, exp.Command)
+        and _first_word(action) == "DROP"
+        and (bare := _BARE_DROP.match(_command_text(action)))
     ):
-        schema.drop_column(table_name, _unquoted(bare[1]))
+        schema.drop_column(table_name, _unquote(bare[1]))
     elif isinstance(action, exp.ReplaceColumns):
         _replace_columns(table_name, action, dialect, schema)
     elif isinstance(action, (exp.ColumnDef, exp.Schema)):
         _add_columns(table_name, action, dialect, schema)
     elif not isinstance(action, _KEEPS_COLUMNS) and _kind(action) not in _CONSTRAINTS:
-        schema.not_understood(table_name, f"{_NOT_UNDERSTOOD}: {_shown(action.sql(dialect))}")
+        schema.record_unreadable(table_name, f"{_NOT_UNDERSTOOD}: {_shortened_text(action.sql(dialect))}")
 
 
 def _add_columns(table_name: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
-    table = schema.table(table_name)
-    for column in _defined(action.expressions if isinstance(action, exp.Schema) else [action], dialect):
-        if table is not None and table.columns is not None and table.find(column.name) is None:
+    table = schema.planned_table(table_name)
+    for column in _defined_columns(action.expressions if isinstance(action, exp.Schema) else [action], dialect):
+        if table is not None and table.columns is not None and table.column_position(column.name) is None:
             table.columns.append(column)
 
 
@@ -277,14 +282,17 @@ def _change_column(table_name: str, action: exp.Expr, dialect: str, schema: Plan
 
 
 def _replace_columns(table_name: str, action: exp.ReplaceColumns, dialect: str, schema: PlannedSchema) -> None:
-    table = schema.table(table_name)
+    table = schema.planned_table(table_name)
     if table is not None:
         known = {each.name.casefold(): each for each in table.columns or ()}
         table.columns = [
             PlannedColumn(
                 each.name, each.type, known[each.name.casefold()].current if each.name.casefold() in known else None
             )
-            for each in [*_defined(action.expressions, dialect), *_nested(action.expressions, "", dialect)]
+            for each in [
+                *_defined_columns(action.expressions, dialect),
+                *_nested_columns(action.expressions, "", dialect),
+            ]
         ]
 
 
@@ -304,23 +312,23 @@ def column_path(column: exp.Expr) -> str:
     return column.name
 
 
-def _rest(command: exp.Command) -> str:
+def _command_text(command: exp.Command) -> str:
     return command.expression.name if isinstance(command.expression, exp.Expr) else str(command.expression or "")
 
 
-def _dropped(action: exp.Drop) -> Iterator[str]:
+def _dropped_columns(action: exp.Drop) -> Iterator[str]:
     for each in action.args.get("tables") or [action.this]:
         listed = each.expressions if isinstance(each, exp.Schema) else [each]
         yield from (column_path(column) for column in listed if column is not None)
 
 
-def _create(statement: exp.Create, dialect: str, schema: PlannedSchema) -> None:
-    table_name = name_of(statement.this)
+def _apply_create(statement: exp.Create, dialect: str, schema: PlannedSchema) -> None:
+    table_name = table_name_of(statement.this)
     if _is_temporary(statement.this) or any(
         isinstance(each, exp.TemporaryProperty) for each in statement.find_all(exp.TemporaryProperty)
     ):
         return
-    if statement.args.get("exists") and schema.is_there(table_name):
+    if statement.args.get("exists") and schema.has_table(table_name):
         return  # IF NOT EXISTS keeps the existing table
     listed = statement.this.expressions if isinstance(statement.this, exp.Schema) else []
     query = statement.expression
@@ -328,56 +336,56 @@ def _create(statement: exp.Create, dialect: str, schema: PlannedSchema) -> None:
         columns, why = selected_columns(query, dialect, schema)
         if listed and columns is not None and len(listed) == len(columns):
             columns = [each._replace(name=given.name) for each, given in zip(columns, listed, strict=True)]
-        schema.make(table_name, columns, why)
+        schema.create_table(table_name, columns, why)
     elif listed:
-        schema.make(table_name, [*_defined(listed, dialect)])
+        schema.create_table(table_name, [*_defined_columns(listed, dialect)])
     elif (like := statement.find(exp.LikeProperty)) is not None or (like := statement.args.get("clone")) is not None:
-        table = schema.table(name_of(like.this))
-        schema.make(
+        table = schema.planned_table(table_name_of(like.this))
+        schema.create_table(
             table_name, table.columns if table else None, None if table else "The columns of its template are unknown."
         )
     else:
-        schema.make(table_name, None, "This statement does not list the columns of the new table.")
+        schema.create_table(table_name, None, "This statement does not list the columns of the new table.")
 
 
-def _defined(listed: list[exp.Expr], dialect: str) -> Iterator[PlannedColumn]:
+def _defined_columns(listed: list[exp.Expr], dialect: str) -> Iterator[PlannedColumn]:
     for each in listed:
         if isinstance(each, exp.ColumnDef):
-            yield PlannedColumn(each.name, _type(each, dialect), None)
+            yield PlannedColumn(each.name, _type_text(each, dialect), None)
 
 
-def _nested(listed: list[exp.Expr], around: str, dialect: str) -> Iterator[PlannedColumn]:
+def _nested_columns(listed: list[exp.Expr], around: str, dialect: str) -> Iterator[PlannedColumn]:
     """Yield the fields of structs by their paths."""
     for each in listed:
         kind = each.args.get("kind") if isinstance(each, exp.ColumnDef) else None
         if isinstance(kind, exp.DataType) and kind.is_type(exp.DType.STRUCT):
             path = f"{around}{each.name}."
-            yield from (field._replace(name=path + field.name) for field in _defined(kind.expressions, dialect))
-            yield from _nested(kind.expressions, path, dialect)
+            yield from (field._replace(name=path + field.name) for field in _defined_columns(kind.expressions, dialect))
+            yield from _nested_columns(kind.expressions, path, dialect)
 
 
-def _type(column: exp.ColumnDef, dialect: str) -> str | None:
+def _type_text(column: exp.ColumnDef, dialect: str) -> str | None:
     kind = column.args.get("kind")
     return kind.sql(dialect=dialect) if kind is not None else None
 
 
-def _execute(statement: exp.Execute, dialect: str, schema: PlannedSchema) -> None:
+def _apply_execute(statement: exp.Execute, dialect: str, schema: PlannedSchema) -> None:
     """Apply `sp_rename` of T-SQL for a table, or for a column if its third argument is COLUMN.
 
     Record other procedures.
     """
-    given = [re.sub(r"[\[\]]", "", _argument(each)) for each in statement.expressions]
+    given = [re.sub(r"[\[\]]", "", _argument_text(each)) for each in statement.expressions]
     is_rename = statement.this.name.casefold() == "sp_rename"
     if is_rename and len(given) == 3 and given[2].upper() == "COLUMN":
         table, _, column = given[0].rpartition(".")
         schema.change_column(table, column, rename=given[1])
     elif is_rename and len(given) == 2:
-        schema.rename_known(given[0], given[1])
+        schema.rename_in_schema(given[0], given[1])
     elif not (is_rename and given[2:] and given[2].upper() in ("INDEX", "STATISTICS")):
-        schema.not_understood("", f"{_NOT_UNDERSTOOD}: {_shown(statement.sql(dialect))}")
+        schema.record_unreadable("", f"{_NOT_UNDERSTOOD}: {_shortened_text(statement.sql(dialect))}")
 
 
-def _argument(argument: exp.Expr) -> str:
+def _argument_text(argument: exp.Expr) -> str:
     """Return the text of an argument, also of `@objname = 'a'` and `N'a'`."""
     value = argument.expression if isinstance(argument, exp.EQ) else argument
     return value.name or value.sql()

@@ -11,38 +11,38 @@ from headwater.governance.planning.schema import Lookup, PlannedColumn, PlannedS
 from headwater.governance.yaml_text import YamlText, read_yaml_lines
 
 
-class _Listed(BaseModel):
+class _ListedChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
     table: Annotated[str, Field(min_length=1)]
 
 
-class DropColumn(_Listed):
+class DropColumn(_ListedChange):
     """`{table: …, drop: COLUMN}`."""
 
     drop: Annotated[str, Field(min_length=1)]
 
 
-class RenameColumn(_Listed):
+class RenameColumn(_ListedChange):
     """`{table: …, rename: COLUMN, to: NAME}`."""
 
     rename: Annotated[str, Field(min_length=1)]
     to: Annotated[str, Field(min_length=1)]
 
 
-class RetypeColumn(_Listed):
+class RetypeColumn(_ListedChange):
     """`{table: …, retype: COLUMN, to: TYPE}`."""
 
     retype: Annotated[str, Field(min_length=1)]
     to: Annotated[str, Field(min_length=1)]
 
 
-class DropTable(_Listed):
+class DropTable(_ListedChange):
     """`{table: …, drop_table: true}`."""
 
     drop_table: Literal["true"]
 
 
-class RenameTable(_Listed):
+class RenameTable(_ListedChange):
     """`{table: …, rename_table: NAME}`."""
 
     rename_table: Annotated[str, Field(min_length=1)]
@@ -78,9 +78,9 @@ def _apply_change(value: Any, schema: PlannedSchema, file: str, read: YamlText, 
         line = read.line(["changes", at])
         raise WrongSetting(f"{file}, line {line}: this is not a valid change. Write one of {_FORMS}.") from None
     if isinstance(change, DropTable):
-        schema.drop(change.table)
+        schema.drop_table(change.table)
     elif isinstance(change, RenameTable):
-        schema.rename_known(change.table, change.rename_table)
+        schema.rename_in_schema(change.table, change.rename_table)
     elif isinstance(change, DropColumn):
         schema.drop_column(change.table, change.drop)
     elif isinstance(change, RenameColumn):
@@ -95,14 +95,14 @@ def _apply_contract(contract: dict[str, Any], schema: PlannedSchema, file: str) 
         table_name = contract_table_name(table)
         properties = table.get("properties") if isinstance(table, dict) else None
         if table_name and isinstance(properties, list):
-            schema.make(table_name, [*map(_property, filter(_is_named, properties))])
+            schema.create_table(table_name, [*map(_column_of_property, filter(_is_named, properties))])
 
 
 def _is_named(member: Any) -> bool:
     return isinstance(member, dict) and isinstance(member.get("physicalName") or member.get("name"), str)
 
 
-def _property(member: dict[str, Any]) -> PlannedColumn:
+def _column_of_property(member: dict[str, Any]) -> PlannedColumn:
     """Return a column of a contract. Logical types are ignored, because they are not types of the table."""
     kind = member.get("physicalType")
     return PlannedColumn(member.get("physicalName") or member["name"], kind if isinstance(kind, str) else None, None)
@@ -114,7 +114,7 @@ class PromisedColumns(NamedTuple):
     name: str
     columns: dict[tuple[str, str], frozenset[str]]
 
-    def promises(self, namespace: str, dataset: str, column: str | None) -> bool:
+    def has_promise(self, namespace: str, dataset: str, column: str | None) -> bool:
         """Return whether the contract promises a column, or with None anything about the dataset."""
         promised = self.columns.get((namespace, dataset))
         return promised is not None and (column is None or column.casefold() in promised)
@@ -138,7 +138,7 @@ def _promised_columns(file: str, text: bytes, look: Lookup) -> PromisedColumns |
         table_name = contract_table_name(table)
         found: PresentTable | None = look(table_name) if table_name else None
         if found is not None:
-            columns[found.namespace, found.dataset] = frozenset(_names(table.get("properties")))
+            columns[found.namespace, found.dataset] = frozenset(_property_names(table.get("properties")))
     return PromisedColumns(str(contract.get("id") or contract.get("name") or file), columns)
 
 
@@ -148,7 +148,7 @@ def contract_table_name(table: Any) -> str | None:
     return table_name.text if table_name else None
 
 
-def _names(properties: Any) -> Iterable[str]:
+def _property_names(properties: Any) -> Iterable[str]:
     for each in properties if isinstance(properties, list) else ():
         name = (each.get("physicalName") or each.get("name")) if isinstance(each, dict) else None
         if isinstance(name, str):

@@ -7,7 +7,7 @@ times, where a Spark statement makes one commit of its type.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.governance.reconcile.commits import TableCommit
 from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.governance.reconcile.run_index import TimedRun
@@ -65,15 +65,19 @@ def prove_writes(table: TableHistory, span: HistorySpan, slack_us: int) -> Itera
     for writer in table.writers:
         run = writer.run
         seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
-        if seen and _writes(writer):
+        if seen and _has_written_rows(writer):
             own = [each for each in made if run.report.id in each.words]
-            own += [each for each in made if each.version == writer.version and _within(run, each, slack_us)]
-            found = _proof(writer, own, own or [each for each in made if _within(run, each, slack_us)])
+            own += [
+                each for each in made if each.version == writer.version and _is_commit_within_run(run, each, slack_us)
+            ]
+            found = _proof_for_writer(
+                writer, own, own or [each for each in made if _is_commit_within_run(run, each, slack_us)]
+            )
             if found:
                 yield WriteProof(run, table.dataset, *found)
 
 
-def _proof(
+def _proof_for_writer(
     writer: TableWriter, own: Sequence[TableCommit], candidates: Sequence[TableCommit]
 ) -> tuple[Literal["whole", "part", "append", "nothing"], int | None] | None:
     """Return the proof and the version of a commit that shows it. own: commits that certainly belong to the run."""
@@ -101,7 +105,7 @@ def unmatched_commits(
 
     others: runs without outputs. landed: the ids of all runs. span: the period to check.
     """
-    unexplained = _without_run(table, landed, slack_us)
+    unexplained = _commits_without_run(table, landed, slack_us)
     for commit in unexplained:
         if span.since_us <= commit.time_us < span.until_us:
             yield _commit_without_run(table, commit, others, slack_us)
@@ -110,22 +114,22 @@ def unmatched_commits(
         run = writer.run
         seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
         if seen and _is_idle(writer, table.commits, slack_us):
-            yield _committed_nothing(table, run)
+            yield _write_without_commit(table, run)
 
 
-def _without_run(table: TableHistory, landed: frozenset[str], slack_us: int) -> list[TableCommit]:
+def _commits_without_run(table: TableHistory, landed: frozenset[str], slack_us: int) -> list[TableCommit]:
     open_commits = [each for each in table.commits if each.changes_data and landed.isdisjoint(each.words)]
     open_commits.sort(key=lambda each: each.time_us)
     free = sorted(table.writers, key=lambda each: each.run.until_us)
-    by_version: _Fits = lambda by, made: by.version == made.version and _within(by.run, made, slack_us)  # noqa: E731
-    by_time: _Fits = lambda by, made: _may_have_made(by.run, made) and _within(by.run, made, slack_us)  # noqa: E731
+    by_version: _Fits = lambda by, made: by.version == made.version and _is_commit_within_run(by.run, made, slack_us)  # noqa: E731
+    by_time: _Fits = lambda by, made: _may_have_made(by.run, made) and _is_commit_within_run(by.run, made, slack_us)  # noqa: E731
     for fits in (by_version, by_time):
-        open_commits, free = _assign(open_commits, free, fits)
+        open_commits, free = _assign_commits(open_commits, free, fits)
     many = [each for each in table.writers if not _makes_one_commit(each.run)]
     return [made for made in open_commits if not any(by_time(each, made) for each in many)]
 
 
-def _assign(
+def _assign_commits(
     commits: Sequence[TableCommit], writers: Sequence[TableWriter], fits: _Fits
 ) -> tuple[list[TableCommit], list[TableWriter]]:
     """Assign to each statement the newest matching commit; return the remaining commits and runs."""
@@ -144,33 +148,35 @@ def _assign(
 
 
 def _makes_one_commit(run: TimedRun) -> bool:
-    return run.statement is not None and not run.report.streaming
+    return run.statement_type is not None and not run.report.streaming
 
 
-def _within(run: TimedRun, commit: TableCommit, slack_us: int) -> bool:
+def _is_commit_within_run(run: TimedRun, commit: TableCommit, slack_us: int) -> bool:
     """Return whether a commit is in the period of a run.
 
     Statements of Spark need no tolerance: both times are the driver's.
     """
-    slack_us = slack_us if run.statement is None else 0
+    slack_us = slack_us if run.statement_type is None else 0
     return run.started_us - slack_us <= commit.time_us <= run.until_us + slack_us
 
 
 def _may_have_made(run: TimedRun, commit: TableCommit) -> bool:
     """Return whether a run may have made a commit, by engine and statement type."""
-    if run.statement is None:
+    if run.statement_type is None:
         return True
     by_spark = not commit.engine or "spark" in commit.engine.lower() or "databricks" in commit.engine.lower()
-    return by_spark and run.statement == _STATEMENTS.get(commit.operation.upper(), "write")
+    return by_spark and run.statement_type == _STATEMENTS.get(commit.operation.upper(), "write")
 
 
 def _is_idle(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int) -> bool:
     return (
-        _writes(writer) and writer.version is None and not any(_within(writer.run, each, slack_us) for each in commits)
+        _has_written_rows(writer)
+        and writer.version is None
+        and not any(_is_commit_within_run(writer.run, each, slack_us) for each in commits)
     )
 
 
-def _writes(writer: TableWriter) -> bool:
+def _has_written_rows(writer: TableWriter) -> bool:
     """Return whether a run reports that it has written rows."""
     report = writer.run.report
     writes = report.state == "COMPLETE" and not report.streaming and writer.lifecycle not in _NO_ROWS
@@ -180,9 +186,14 @@ def _writes(writer: TableWriter) -> bool:
 def _commit_without_run(table: TableHistory, commit: TableCommit, others: Sequence[TimedRun], slack_us: int) -> Finding:
     statement = _STATEMENTS.get(commit.operation.upper())
     silent = next(
-        (run for run in others if statement and run.statement == statement and _within(run, commit, slack_us)), None
+        (
+            run
+            for run in others
+            if statement and run.statement_type == statement and _is_commit_within_run(run, commit, slack_us)
+        ),
+        None,
     )
-    is_concurrent = any(_within(each.run, commit, slack_us) for each in table.writers)
+    is_concurrent = any(_is_commit_within_run(each.run, commit, slack_us) for each in table.writers)
     by = f" by {commit.engine}" if commit.engine else ""
     reason = f"Version {commit.version}, {commit.operation}{by}, matches no run that names the table as an output"
     if silent:
@@ -201,7 +212,7 @@ def _commit_without_run(table: TableHistory, commit: TableCommit, others: Sequen
         kind="commit_without_run",
         certain=not is_concurrent,
         name=f"{table.dataset.namespace}/{table.dataset.dataset}",
-        time=str(iso(commit.time_us)),
+        time=str(iso_time(commit.time_us)),
         reason=f"{reason}.",
         advice=advice,
         run=silent.report.id if silent else None,
@@ -211,7 +222,7 @@ def _commit_without_run(table: TableHistory, commit: TableCommit, others: Sequen
     )
 
 
-def _committed_nothing(table: TableHistory, run: TimedRun) -> Finding:
+def _write_without_commit(table: TableHistory, run: TimedRun) -> Finding:
     return Finding(
         kind="committed_nothing",
         certain=False,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.governance.reconcile.commit_join import (
     TableHistory,
     TableWriter,
@@ -13,7 +13,7 @@ from headwater.governance.reconcile.commit_join import (
 )
 from headwater.governance.reconcile.commits import CommittedTable
 from headwater.governance.reconcile.histories.entry import HistoryEntry, HistorySpan
-from headwater.governance.reconcile.history_join import WaitTimes, unreported
+from headwater.governance.reconcile.history_join import WaitTimes, unreported_executions
 from headwater.governance.reconcile.run_index import RunIndex
 from headwater.questions.answer_types.common import Dataset
 from headwater.questions.answer_types.reports import Finding, ReportedRun, ReportedRuns, TransportLoss
@@ -38,7 +38,7 @@ def request_reported(ask: Ask, read: Callable[[Any], ReportedRuns], since_us: in
     losses: list[TransportLoss] = []
     after: str | None = None
     while True:
-        asked = {"from": str(iso(since_us)), "limit": str(_PAGE)} | ({"after": after} if after else {})
+        asked = {"from": str(iso_time(since_us)), "limit": str(_PAGE)} | ({"after": after} if after else {})
         page = read(ask("reported", asked))
         runs += page.runs
         losses += page.losses
@@ -53,7 +53,7 @@ def dataset_of(ask: Ask, table: CommittedTable) -> Dataset:
     return Dataset(found["namespace"], found["name"])
 
 
-def findings(
+def compare_histories(
     entries: Sequence[HistoryEntry],
     tables: Sequence[tuple[Dataset, CommittedTable]],
     reported: ReportedData,
@@ -62,11 +62,11 @@ def findings(
 ) -> list[Finding]:
     """Return the findings, oldest first. The order of the inputs does not matter."""
     runs = RunIndex(reported.runs)
-    found = [*unreported(entries, runs, by), *map(_dropped, reported.losses)]
+    found = [*unreported_executions(entries, runs, by), *map(_dropped_events_finding, reported.losses)]
     known = frozenset(run.report.id for run in runs.all)
     silent = [run for run in runs.all if not run.report.writes and not run.report.reads]
-    until = HistorySpan(span.since_us, by.now_us - by.grace_us)
-    for history in _histories(tables, runs):
+    until = HistorySpan(span.since_us, by.complete_until_us - by.grace_us)
+    for history in _table_histories(tables, runs):
         found += unmatched_commits(history, silent, known, until, by.slack_us)
     return sorted(found, key=lambda each: (each.time, each.kind, each.name, each.version or 0, each.id or ""))
 
@@ -75,17 +75,17 @@ def write_proofs(
     tables: Sequence[tuple[Dataset, CommittedTable]], reported: ReportedData, span: HistorySpan, by: WaitTimes
 ) -> list[WriteProof]:
     """Return what commits prove about the writes of runs (rule 6.7)."""
-    until = HistorySpan(span.since_us, by.now_us - by.grace_us)
-    histories = _histories(tables, RunIndex(reported.runs))
+    until = HistorySpan(span.since_us, by.complete_until_us - by.grace_us)
+    histories = _table_histories(tables, RunIndex(reported.runs))
     return [proof for history in histories for proof in prove_writes(history, until, by.slack_us)]
 
 
-def _histories(tables: Sequence[tuple[Dataset, CommittedTable]], runs: RunIndex) -> Iterator[TableHistory]:
+def _table_histories(tables: Sequence[tuple[Dataset, CommittedTable]], runs: RunIndex) -> Iterator[TableHistory]:
     for dataset, table in tables:
-        yield TableHistory(dataset, table.uri, table.commits, [*_writers(runs, dataset)])
+        yield TableHistory(dataset, table.uri, table.commits, [*_writers_of(runs, dataset)])
 
 
-def _writers(runs: RunIndex, dataset: Dataset) -> Iterator[TableWriter]:
+def _writers_of(runs: RunIndex, dataset: Dataset) -> Iterator[TableWriter]:
     for run in runs.all:
         for output in run.report.writes:
             if dataset in output.names:
@@ -93,7 +93,7 @@ def _writers(runs: RunIndex, dataset: Dataset) -> Iterator[TableWriter]:
                 yield TableWriter(run, version, output.lifecycle, output.is_echo)
 
 
-def _dropped(loss: TransportLoss) -> Finding:
+def _dropped_events_finding(loss: TransportLoss) -> Finding:
     between = f"between {loss.since} and {loss.until}" if loss.since else f"up to {loss.until}"
     return Finding(
         kind="dropped",

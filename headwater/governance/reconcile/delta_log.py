@@ -14,7 +14,7 @@ from headwater.common.storage_faults import explain
 from headwater.events.decode import decode
 from headwater.governance.reconcile.commits import CommittedTable, Replaced, TableCommit
 from headwater.governance.reconcile.histories.entry import HistorySpan
-from headwater.governance.reconcile.histories.event_logs import heads_of_lines, pieces
+from headwater.governance.reconcile.histories.event_logs import heads_of_lines, read_chunks
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _ACTION = re.compile(rb'\s*\{\s*"(commitInfo|add|remove|cdc)"')
@@ -35,10 +35,10 @@ def committed_tables(place: str, options: Mapping[str, str], span: HistorySpan) 
     """
     try:
         store = PyFileSystem(DeltaStorageHandler(place, dict(options) or None))
-        paths = sorted(_below(store, "", _MAX_DEPTH))
+        paths = sorted(_table_paths_below(store, "", _MAX_DEPTH))
         for path in paths:
             uri = "/".join(filter(None, (place.rstrip("/"), path)))
-            yield CommittedTable(uri, *_sent_name(uri), [*_commits(store, f"{path}/_delta_log".lstrip("/"), span)])
+            yield CommittedTable(uri, *_sent_name(uri), [*_read_commits(store, f"{path}/_delta_log".lstrip("/"), span)])
     except (DeltaError, OSError) as error:
         raise LakeUnavailable(f"Cannot read the tables at {place}: {explain(error, 'lake')}") from error
     if not paths:
@@ -47,14 +47,14 @@ def committed_tables(place: str, options: Mapping[str, str], span: HistorySpan) 
         )
 
 
-def _below(store: FileSystem, path: str, deep: int) -> Iterator[str]:
+def _table_paths_below(store: FileSystem, path: str, deep: int) -> Iterator[str]:
     found = store.get_file_info(FileSelector(path, allow_not_found=True))
     folders = [each.path.rstrip("/") for each in found if each.type == FileType.Directory]
     if any(each.rpartition("/")[2] == "_delta_log" for each in folders):
         yield path
     elif deep:
         for folder in folders:
-            yield from _below(store, folder, deep - 1)
+            yield from _table_paths_below(store, folder, deep - 1)
 
 
 def _sent_name(uri: str) -> tuple[str, str]:
@@ -65,32 +65,32 @@ def _sent_name(uri: str) -> tuple[str, str]:
     return f"{url.scheme}://{url.netloc}", url.path
 
 
-def _commits(store: FileSystem, log: str, span: HistorySpan) -> Iterator[TableCommit]:
+def _read_commits(store: FileSystem, log: str, span: HistorySpan) -> Iterator[TableCommit]:
     """Yield commits, newest first, until one is older than the period."""
     files = {}
     for each in store.get_file_info(FileSelector(log)):
         if match := _COMMIT.fullmatch(each.path.rpartition("/")[2]):
             files[int(match[1])] = each
     for version in sorted(files, reverse=True):
-        commit = _commit(store, version, files[version])
+        commit = _read_commit(store, version, files[version])
         if commit.time_us < span.since_us - _MAX_CLOCK_SKEW_US:
             return
         yield commit
 
 
-def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
+def _read_commit(store: FileSystem, version: int, file: Any) -> TableCommit:
     said: Any = {}
     raw = b""
     changes = False
-    changed_files = _ChangedFiles()
+    changed_files = _ChangedPartitions()
     with store.open_input_stream(file.path) as stream:
-        for line in heads_of_lines(pieces(stream.read), _HEAD):
+        for line in heads_of_lines(read_chunks(stream.read), _HEAD):
             action = _ACTION.match(line)
             if action and action[1] == b"commitInfo":
-                raw, said = line, _info(line)
+                raw, said = line, _commit_info(line)
             elif action:
                 changes = changes or _DATA.search(line) is not None
-                changed_files.add(action[1], line)
+                changed_files.add_action(action[1], line)
     stamp = said.get("inCommitTimestamp") or said.get("timestamp")
     return TableCommit(
         version=version,
@@ -100,11 +100,11 @@ def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
         user=str(said.get("userName") or said.get("userId") or ""),
         words=frozenset(_WORD.findall(raw.decode(errors="replace").lower())),
         changes_data=changes,
-        replaced=_replaced(said, changed_files),
+        replaced=_replaced_rows(said, changed_files),
     )
 
 
-class _ChangedFiles:
+class _ChangedPartitions:
     """The partitions of the files that a commit adds and removes."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class _ChangedFiles:
         self._removed: set[bytes] = set()
         self._is_known = True
 
-    def add(self, action: bytes, line: bytes) -> None:
+    def add_action(self, action: bytes, line: bytes) -> None:
         if action in (b"add", b"remove"):
             found = _PARTITION.search(line)
             (self._added if action == b"add" else self._removed).add(found[1] if found else b"")
@@ -130,7 +130,7 @@ class _ChangedFiles:
         return self._is_known and bool(every) and (every == {b"{}"} or bool(self._removed - self._added))
 
 
-def _replaced(info: Any, changed_files: _ChangedFiles) -> Replaced:
+def _replaced_rows(info: Any, changed_files: _ChangedPartitions) -> Replaced:
     """Return the effect of a commit on existing rows, from the operations and parameters of Delta and delta-rs."""
     operation, parameters = str(info.get("operation") or "").upper(), info.get("operationParameters")
     parameters = parameters if isinstance(parameters, dict) else {}
@@ -156,7 +156,7 @@ _BY_OPERATION: dict[str, Replaced] = {
 _NO_CONDITION = (None, "", "[]", '["true"]', "true")
 
 
-def _info(line: bytes) -> Any:
+def _commit_info(line: bytes) -> Any:
     try:
         found = decode(line)["commitInfo"]
     except (InvalidEvent, KeyError, TypeError):

@@ -13,7 +13,7 @@ import msgspec
 
 from headwater.events.finding_facet import COMMITS, FACET, NAMESPACE, PREFIX
 from headwater.events.rows import LONGEST_RUN_FACETS
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.governance.reconcile.commit_join import WriteProof
 from headwater.governance.reconcile.histories.entry import HistorySpan
 from headwater.lineage.runs.commit_proofs import WHOLE_PROOF
@@ -31,15 +31,15 @@ def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> byt
     facet = {
         "_producer": PRODUCER,
         "_schemaURL": f"{_SPEC}JobFacet",
-        "since": iso(span.since_us),
-        "until": iso(span.until_us),
+        "since": iso_time(span.since_us),
+        "until": iso_time(span.until_us),
         "total": len(found),
         "kinds": Counter(each.kind for each in found),
         "findings": found[-MAX_FINDINGS:],
     }
     return msgspec.json.encode(
         {
-            "eventTime": iso(span.until_us),
+            "eventTime": iso_time(span.until_us),
             "producer": PRODUCER,
             "schemaURL": f"{_SPEC}JobEvent",
             "job": {"namespace": NAMESPACE, "name": f"{PREFIX}{name}", "facets": {FACET: facet}},
@@ -54,9 +54,9 @@ def proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
     contains the writes of one hour and has the time of the earliest, so that it counts at every moment at which one of
     them does. The same proofs produce the same events.
     """
-    oldest = sorted(proofs, key=_order)
+    oldest = sorted(proofs, key=_proof_order)
     whole = [each for each in oldest if each.proves == WHOLE_PROOF][-MAX_FINDINGS:]
-    selected = sorted([*(each for each in oldest if each.proves != WHOLE_PROOF), *whole], key=_order)
+    selected = sorted([*(each for each in oldest if each.proves != WHOLE_PROOF), *whole], key=_proof_order)
     for _, some in groupby(selected, key=lambda each: each.run.until_us // _HOUR_US):
         yield from _proof_events(name, list(some))
 
@@ -85,7 +85,7 @@ def _proof_event(name: str, proofs: Sequence[WriteProof]) -> bytes:
     return msgspec.json.encode(
         {
             "eventType": "COMPLETE",
-            "eventTime": iso(proofs[0].run.until_us),
+            "eventTime": iso_time(proofs[0].run.until_us),
             "producer": PRODUCER,
             "schemaURL": f"{_SPEC}RunEvent",
             "run": {"runId": str(run_id), "facets": {COMMITS: facet}},
@@ -101,7 +101,7 @@ def _to_json(proof: WriteProof) -> dict[str, str | int | None]:
     return {"run": proof.run.report.id, **name, "proves": proof.proves, "version": proof.version}
 
 
-def _order(proof: WriteProof) -> tuple[int, str, str, str]:
+def _proof_order(proof: WriteProof) -> tuple[int, str, str, str]:
     return proof.run.until_us, proof.run.report.id, proof.dataset.namespace, proof.dataset.dataset
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.governance.reconcile.histories.entry import HistoryEntry
 from headwater.governance.reconcile.run_index import RunIndex, TimedRun
 from headwater.lineage.runs.lost_runs import is_lost
@@ -24,38 +24,38 @@ class WaitTimes(NamedTuple):
     slack_us: tolerated difference between clocks. now_us: time up to which events have certainly arrived.
     """
 
-    now_us: int
+    complete_until_us: int
     grace_us: int
     silent_us: int
     slack_us: int
 
 
-def unreported(entries: Sequence[HistoryEntry], runs: RunIndex, by: WaitTimes) -> Iterator[Finding]:
+def unreported_executions(entries: Sequence[HistoryEntry], runs: RunIndex, by: WaitTimes) -> Iterator[Finding]:
     """Yield executions without lineage, and executions that never ended."""
     shared = Counter(each for entry in entries for each in entry.ids)
     joined: set[str] = set()
     for entry in entries:
-        over_us = _over_us(entry, by)
+        over_us = _ended_us(entry, by)
         found, certain = _runs_of(entry, runs, by, unique=all(shared[each] == 1 for each in entry.ids))
         joined.update(found)
-        if over_us is None or over_us > by.now_us - by.grace_us:
+        if over_us is None or over_us > by.complete_until_us - by.grace_us:
             continue  # it is running, or its events may still arrive
         if not found:
-            yield _not_reported(entry)
+            yield _not_reported_finding(entry)
         elif entry.is_spark and not any(run.report.reads or run.report.writes for run in found.values()):
-            yield _no_datasets(entry, found)
-        unended = _open(found)
-        yield from (_never_ended(entry, run, certain) for run in unended)
+            yield _no_datasets_finding(entry, found)
+        unended = _unended_runs(found)
+        yield from (_never_ended_finding(entry, run, certain) for run in unended)
         if entry.ended_us is None and found and not unended:
-            yield _without_end(entry, found)
-    yield from _lost(runs, joined, by)
+            yield _missing_end_finding(entry, found)
+    yield from _lost_run_findings(runs, joined, by)
 
 
-def _over_us(entry: HistoryEntry, by: WaitTimes) -> int | None:
+def _ended_us(entry: HistoryEntry, by: WaitTimes) -> int | None:
     """Return when an execution ended; without an end, its last activity if that is long ago."""
     if entry.ended_us is not None:
         return entry.ended_us
-    silent = entry.seen_us is not None and entry.seen_us < by.now_us - by.silent_us
+    silent = entry.seen_us is not None and entry.seen_us < by.complete_until_us - by.silent_us
     return entry.seen_us if silent else None
 
 
@@ -66,16 +66,16 @@ def _runs_of(
 
     Attempts that share an id are distinguished by time.
     """
-    from_us, to_us = entry.started_us - by.slack_us, (entry.ended_us or by.now_us) + by.slack_us
-    called = runs.by_ids(entry.ids)
+    from_us, to_us = entry.started_us - by.slack_us, (entry.ended_us or by.complete_until_us) + by.slack_us
+    called = runs.runs_by_ids(entry.ids)
     if not unique:
         called = {key: run for key, run in called.items() if run.started_us <= to_us and run.until_us >= from_us}
     if called:
         return called, True
-    return runs.by_name(entry.name, from_us, to_us), False
+    return runs.runs_by_name(entry.name, from_us, to_us), False
 
 
-def _open(found: Mapping[str, TimedRun]) -> list[TimedRun]:
+def _unended_runs(found: Mapping[str, TimedRun]) -> list[TimedRun]:
     """Return the top-level runs without an end. RDD jobs below them often send no end, which has no meaning."""
     tops = [run for run in found.values() if run.report.parent not in found]
     parents = {run.report.parent for run in found.values()}
@@ -89,8 +89,8 @@ def _is_unended(run: TimedRun) -> bool:
     return not run.has_ended and not run.report.streaming
 
 
-def _not_reported(entry: HistoryEntry) -> Finding:
-    return _finding(
+def _not_reported_finding(entry: HistoryEntry) -> Finding:
+    return _make_finding(
         entry,
         kind="not_reported",
         certain=True,
@@ -100,8 +100,8 @@ def _not_reported(entry: HistoryEntry) -> Finding:
     )
 
 
-def _no_datasets(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> Finding:
-    return _finding(
+def _no_datasets_finding(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> Finding:
+    return _make_finding(
         entry,
         kind="no_datasets",
         certain=True,
@@ -113,9 +113,9 @@ def _no_datasets(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> Finding:
     )
 
 
-def _never_ended(entry: HistoryEntry, run: TimedRun, certain: bool) -> Finding:
+def _never_ended_finding(entry: HistoryEntry, run: TimedRun, certain: bool) -> Finding:
     ended = entry.ended_us is not None
-    return _finding(
+    return _make_finding(
         entry,
         kind="never_ended",
         certain=certain and ended,
@@ -126,9 +126,9 @@ def _never_ended(entry: HistoryEntry, run: TimedRun, certain: bool) -> Finding:
     )
 
 
-def _without_end(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> Finding:
+def _missing_end_finding(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> Finding:
     """Report it from the history alone, because a listener may fail to send or name the application's own run."""
-    return _finding(
+    return _make_finding(
         entry,
         kind="never_ended",
         certain=False,
@@ -138,11 +138,13 @@ def _without_end(entry: HistoryEntry, found: Mapping[str, TimedRun]) -> Finding:
     )
 
 
-def _lost(runs: RunIndex, joined: set[str], by: WaitTimes) -> Iterator[Finding]:
+def _lost_run_findings(runs: RunIndex, joined: set[str], by: WaitTimes) -> Iterator[Finding]:
     """Yield lost runs (rule 1) that no history contains. Child runs are reported with their parent."""
     for run in runs.all:
         report = run.report
-        lost = is_lost(has_ended=run.has_ended, is_streaming=report.streaming, last_us=run.last_us, now_us=by.now_us)
+        lost = is_lost(
+            has_ended=run.has_ended, is_streaming=report.streaming, last_us=run.last_us, now_us=by.complete_until_us
+        )
         if lost and report.parent is None and report.id not in joined:
             yield Finding(
                 kind="never_ended",
@@ -158,10 +160,10 @@ def _lost(runs: RunIndex, joined: set[str], by: WaitTimes) -> Iterator[Finding]:
 def _describe(entry: HistoryEntry) -> str:
     words = {"RUNNING": "was last active at", "SUCCEEDED": "succeeded at", "FAILED": "failed at"}
     state = words.get(entry.state, "ended at")
-    return f"It started at {iso(entry.started_us)} and {state} {iso(entry.ended_us or entry.seen_us)}"
+    return f"It started at {iso_time(entry.started_us)} and {state} {iso_time(entry.ended_us or entry.seen_us)}"
 
 
-def _finding(entry: HistoryEntry, **fields: object) -> Finding:
+def _make_finding(entry: HistoryEntry, **fields: object) -> Finding:
     known = {"system": entry.system, "id": entry.id, "where": entry.where or None}
     time_us = entry.ended_us or entry.seen_us or entry.started_us
-    return Finding(name=entry.name or entry.id, time=str(iso(time_us)), **known, **fields)  # type: ignore[arg-type]
+    return Finding(name=entry.name or entry.id, time=str(iso_time(time_us)), **known, **fields)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ class TimedRun(NamedTuple):
         return self.report.ended is not None
 
     @property
-    def statement(self) -> str | None:
+    def statement_type(self) -> str | None:
         """The statement type of a run of Spark's listener: merge, update, delete or write; None for other runs."""
         if SPARK not in self.report.producer:
             return None
@@ -38,11 +38,11 @@ class TimedRun(NamedTuple):
 
 def with_times(run: ReportedRun) -> TimedRun:
     """Convert the times of a run to numbers."""
-    started, last = _us(run.started), _us(run.last_event)
-    return TimedRun(run, started, _us(run.ended) if run.ended else last, last)
+    started, last = _parse_time_us(run.started), _parse_time_us(run.last_event)
+    return TimedRun(run, started, _parse_time_us(run.ended) if run.ended else last, last)
 
 
-def listener_name(name: str) -> str:
+def name_in_listener_spelling(name: str) -> str:
     """Return a job's name in the listener's spelling of applications: lower case, `_` for all other characters."""
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()
 
@@ -53,25 +53,25 @@ class RunIndex:
     def __init__(self, runs: Iterable[ReportedRun]) -> None:
         self.all: Sequence[TimedRun] = [with_times(run) for run in runs]
 
-    def by_ids(self, ids: Iterable[str]) -> dict[str, TimedRun]:
+    def runs_by_ids(self, ids: Iterable[str]) -> dict[str, TimedRun]:
         """Return the runs with one of these ids, in any facet, and all runs below them in the chain of parents."""
         open_ids = list(ids)
         found: dict[str, TimedRun] = {}
         while open_ids:
-            for run in self._by_id.get(open_ids.pop(), ()):
+            for run in self._runs_by_id.get(open_ids.pop(), ()):
                 if run.report.id not in found:
                     found[run.report.id] = run
                     open_ids.append(run.report.id)
         return found
 
-    def by_name(self, name: str, from_us: int, to_us: int) -> dict[str, TimedRun]:
+    def runs_by_name(self, name: str, from_us: int, to_us: int) -> dict[str, TimedRun]:
         """Return runs without ids of a job, or of an application's statements, that overlap a period."""
-        runs = self._by_name.get(listener_name(name), [])
+        runs = self._runs_by_job_name.get(name_in_listener_spelling(name), [])
         end = bisect_right(runs, to_us, key=lambda run: run.started_us)
         return {run.report.id: run for run in runs[:end] if run.until_us >= from_us}
 
     @cached_property
-    def _by_id(self) -> dict[str, list[TimedRun]]:
+    def _runs_by_id(self) -> dict[str, list[TimedRun]]:
         found: dict[str, list[TimedRun]] = defaultdict(list)
         for run in self.all:
             parents = [run.report.parent] if run.report.parent else []
@@ -80,17 +80,17 @@ class RunIndex:
         return found
 
     @cached_property
-    def _by_name(self) -> dict[str, list[TimedRun]]:
+    def _runs_by_job_name(self) -> dict[str, list[TimedRun]]:
         found: dict[str, list[TimedRun]] = defaultdict(list)
         for run in self.all:
             if not run.report.ids:
                 whole, first = run.report.job.name, run.report.job.name.partition(".")[0]
-                for name in {listener_name(whole), listener_name(first)}:
+                for name in {name_in_listener_spelling(whole), name_in_listener_spelling(first)}:
                     found[name].append(run)
         for runs in found.values():
             runs.sort(key=lambda run: run.started_us)
         return found
 
 
-def _us(text: str) -> int:
+def _parse_time_us(text: str) -> int:
     return parse_time(text)[0] or 0

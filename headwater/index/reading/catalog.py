@@ -8,7 +8,7 @@ from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.catalog_history import CatalogRuns, CatalogVersions
 from headwater.index.reading.facets import MAX_SETS, DescriptiveFacets, facet_set_from
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import DATASET, JOB, marks
+from headwater.index.stored.database import DATASET, JOB, question_marks
 from headwater.index.stored.datasets import TagTable
 from headwater.index.stored.events import QUARTER_US, Place
 from headwater.lineage.names.dataset_name import Name
@@ -32,7 +32,7 @@ class CatalogEvents:
         """Read through the index's connection, whose read transaction must stay open."""
         self._sql = sql
 
-    def of_runs(
+    def run_events(
         self, after_us: int | None, before_us: int | None, order: str, limit: int, offset: int
     ) -> tuple[list[Place], int]:
         """List run events in a time range as places in bronze, and count all events in it.
@@ -47,9 +47,9 @@ class CatalogEvents:
             "LIMIT ? OFFSET ?",
             (*span, limit, offset),
         ).fetchall()
-        return rows, self._count(*span)
+        return rows, self._count_run_events(*span)
 
-    def of_namespace(self, namespace: str, limit: int, offset: int) -> tuple[list[Place], int]:
+    def namespace_events(self, namespace: str, limit: int, offset: int) -> tuple[list[Place], int]:
         """List the events of a namespace's jobs as places in bronze, newest first, and count all of them."""
         tables = (
             "event_facts p JOIN runs r ON r.run = p.run JOIN names n ON n.id = r.job "
@@ -62,23 +62,23 @@ class CatalogEvents:
         ).fetchall()
         return rows, int(self._sql.execute(f"SELECT count(*) FROM {tables}", (namespace,)).fetchone()[0])
 
-    def by_type(self, after_us: int, before_us: int) -> Iterable[tuple[str, int]]:
+    def count_by_type(self, after_us: int, before_us: int) -> Iterable[tuple[str, int]]:
         """Count events by type between two times (us). Both must be multiples of 15 minutes."""
         query = "SELECT type, sum(events) FROM quarters WHERE quarter >= ? AND quarter < ? GROUP BY type"
         return self._sql.execute(query, (after_us // QUARTER_US, before_us // QUARTER_US))
 
-    def _count(self, after_us: int, before_us: int) -> int:
+    def _count_run_events(self, after_us: int, before_us: int) -> int:
         """Count run events: whole quarters of an hour from their counters, the rest one by one."""
         first, last = -(-after_us // QUARTER_US), before_us // QUARTER_US
         if last <= first:
-            return self._one(_ONE_BY_ONE, after_us, before_us)
+            return self._query_int(_ONE_BY_ONE, after_us, before_us)
         edges = (
-            self._one(_ONE_BY_ONE, after_us, first * QUARTER_US),
-            self._one(_ONE_BY_ONE, last * QUARTER_US, before_us),
+            self._query_int(_ONE_BY_ONE, after_us, first * QUARTER_US),
+            self._query_int(_ONE_BY_ONE, last * QUARTER_US, before_us),
         )
-        return self._one(_BY_QUARTERS, first, last) + sum(edges)
+        return self._query_int(_BY_QUARTERS, first, last) + sum(edges)
 
-    def _one(self, query: str, *values: int) -> int:
+    def _query_int(self, query: str, *values: int) -> int:
         return int(self._sql.execute(query, values).fetchone()[0])
 
 
@@ -133,8 +133,8 @@ NamespaceRow = tuple[str, str, int | None, int | None]
 class JobRow(NamedTuple):
     """A job: the numbers of its key, its display name and its parent, and the state of its newest run."""
 
-    key: int
-    shown: int
+    key_number: int
+    display_name: int
     state: str | None
     parent: int | None
     first_us: int
@@ -150,7 +150,7 @@ class CatalogLists:
 
     def namespaces(self, limit: int, offset: int) -> tuple[list[NamespaceRow], int]:
         """List the namespaces of jobs and datasets, and `default`, by name."""
-        return self._page(_NAMESPACES, "name", (), limit, offset)
+        return self._query_page(_NAMESPACES, "name", (), limit, offset)
 
     def namespace(self, name: str) -> NamespaceRow | None:
         """Return a namespace, or None if it is empty and not `default`."""
@@ -161,7 +161,7 @@ class CatalogLists:
 
     def sources(self, limit: int, offset: int) -> tuple[list[NamespaceRow], int]:
         """List data sources by name: those in `dataSource` facets, and namespaces of datasets without this facet."""
-        return self._page(_SOURCES, "name", (), limit, offset)
+        return self._query_page(_SOURCES, "name", (), limit, offset)
 
     def source(self, name: str) -> NamespaceRow | None:
         """Return a data source by its name."""
@@ -182,7 +182,7 @@ class CatalogLists:
     def datasets(self, namespace: str, limit: int, offset: int) -> tuple[list[str], int]:
         """List the datasets of a namespace by their current names, without deleted ones that were not written since."""
         query = DATASETS.format(columns="n.name", where="n.namespace = ?")
-        rows, total = self._page(query, "n.name", (namespace,), limit, offset)
+        rows, total = self._query_page(query, "n.name", (namespace,), limit, offset)
         return [name for (name,) in rows], total
 
     def jobs(
@@ -194,16 +194,16 @@ class CatalogLists:
         """
         where, values = ("n.namespace <> ?", [NAMESPACE]) if namespace is None else ("n.namespace = ?", [namespace])
         if states:
-            where, values = f"{where} AND j.state IN ({marks(states)})", [*values, *states]
+            where, values = f"{where} AND j.state IN ({question_marks(states)})", [*values, *states]
         query = (
             "SELECT j.key, j.display_name, j.state, j.parent, e.first_us, e.last_us FROM entities e "
             "JOIN jobs j ON j.key = e.name JOIN names n ON n.id = j.display_name "
             f"WHERE e.kind = 1 AND {where} AND e.name NOT IN ({DELETED_JOBS}) AND NOT {_ONLY_PARENT}"
         )
-        rows, total = self._page(query, "e.last_us DESC, e.name DESC", values, limit, offset)
+        rows, total = self._query_page(query, "e.last_us DESC, e.name DESC", values, limit, offset)
         return [JobRow(*row) for row in rows], total
 
-    def count(self, kind: int, before_us: int) -> int:
+    def count_entities(self, kind: int, before_us: int) -> int:
         """Count the datasets or jobs whose first event is before a time (us)."""
         query = "SELECT count(*) FROM entities WHERE kind = ? AND first_us < ?"
         return int(self._sql.execute(query, (kind, before_us)).fetchone()[0])
@@ -213,7 +213,9 @@ class CatalogLists:
         query = f"SELECT count(*) FROM ({_SOURCES}) WHERE first_us < ?"
         return int(self._sql.execute(query, (before_us,)).fetchone()[0])
 
-    def _page(self, query: str, order: str, values: Sequence[str], limit: int, offset: int) -> tuple[list[Any], int]:
+    def _query_page(
+        self, query: str, order: str, values: Sequence[str], limit: int, offset: int
+    ) -> tuple[list[Any], int]:
         rows = self._sql.execute(f"{query} ORDER BY {order} LIMIT ? OFFSET ?", (*values, limit, offset)).fetchall()
         return rows, int(self._sql.execute(f"SELECT count(*) FROM ({query})", values).fetchone()[0])
 
@@ -231,40 +233,40 @@ class Catalog:
         self.is_now = as_of_us is None
         self._described = DescriptiveFacets(live)
 
-    def name(self, number: int) -> Name:
+    def name_of_number(self, number: int) -> Name:
         """Return the name for a number."""
         return self.live.names.name(number)
 
-    def number(self, name: Name) -> int:
+    def number_of_name(self, name: Name) -> int:
         """Return the number of a name, or 0 if it has none."""
-        return self.live.names.known(name) or 0
+        return self.live.names.find_number(name) or 0
 
-    def span(self, kind: int, names: Iterable[Name]) -> tuple[int, int] | None:
+    def usage_span(self, kind: int, names: Iterable[Name]) -> tuple[int, int] | None:
         """Return the first and last time (us) at which events use one of these names, or None if none does yet."""
         rows = [
             row
             for name in names
             for row in self._sql.execute(
                 "SELECT first_us, last_us FROM entities WHERE kind = ? AND name = ? AND first_us <= ?",
-                (kind, self.number(name), self._until),
+                (kind, self.number_of_name(name), self._until),
             )
         ]
         return (min(row[0] for row in rows), min(self._until, max(row[1] for row in rows))) if rows else None
 
     def dataset_facets(
-        self, dataset: Name, only: str | None = None, without: Container[str] = ()
+        self, dataset: Name, only_facet: str | None = None, excluded: Container[str] = ()
     ) -> dict[str, str]:  # fmt: skip
         """Return the newest text of each facet of a dataset under all its names.
 
-        only: return just this facet. without: facets to leave out.
+        only_facet: return just this facet. excluded: facets to leave out.
         """
         if self.is_now:
-            return self._described.of_dataset(dataset, only, without)
-        return self._described.until(self._until, DATASET, self.live.naming.names_of(dataset), only, without)
+            return self._described.dataset_facets(dataset, only_facet, excluded)
+        return self._described.facets_at(self._until, DATASET, self.live.naming.names_of(dataset), only_facet, excluded)
 
     def job_facets(self, job: Name) -> dict[str, str]:
         """Return the newest text of each facet of a job. job: its display name."""
-        return self._described.of_job(job) if self.is_now else self._described.until(self._until, JOB, [job])
+        return self._described.job_facets(job) if self.is_now else self._described.facets_at(self._until, JOB, [job])
 
     def facets_of_version(self, names: Iterable[Name], schema: str | None) -> dict[str, str]:
         """Return the facets that were sent with a schema of a dataset, without those that belong to a single run."""
@@ -273,7 +275,7 @@ class Catalog:
             rows = self._sql.execute(
                 "SELECT s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
                 "WHERE d.kind = ? AND d.name = ? AND s.schema IS ? ORDER BY d.event_order DESC, s.digest LIMIT ?",
-                (DATASET, self.number(name), schema, MAX_SETS),
+                (DATASET, self.number_of_name(name), schema, MAX_SETS),
             ).fetchall()
             for facet, number in (pair for (value,) in rows for pair in facet_set_from(value)):
                 if facet not in found:
@@ -282,37 +284,37 @@ class Catalog:
 
     def tags(self, dataset: Name, names: Iterable[Name]) -> Sequence[Tag]:
         """Return the current tags of a dataset and its columns."""
-        found = newest_tags(self.tagged_by(names), self.live.naming).get(dataset, [])
+        found = newest_tags(self.newest_tags_facets(names), self.live.naming).get(dataset, [])
         return [tag for tag in found if tag.value.casefold() != "false"]
 
-    def tagged_by(self, names: Iterable[Name]) -> list[TagsFacet]:
+    def newest_tags_facets(self, names: Iterable[Name]) -> list[TagsFacet]:
         """Return the newest `tags` facet of each producer under each of these names."""
         table = TagTable(self._sql, self.live.names)
-        return [facet for name in names for facet in table.newest_of(name, self._until)]
+        return [facet for name in names for facet in table.newest_facets(name, self._until)]
 
-    def job(self, name: Name) -> JobRow | None:
+    def find_job(self, name: Name) -> JobRow | None:
         """Return a job by its key, by its display name, or by the name that one of its runs sent."""
-        numbers = (self.number(name), self.number(job_key(name, None)))
+        numbers = (self.number_of_name(name), self.number_of_name(job_key(name, None)))
         keys = self._sql.execute(
             "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE display_name IN (?1, ?2) "
             "UNION SELECT job_key FROM runs WHERE sent_job = ?1",
             numbers,
         ).fetchall()
-        rows = [row for (key,) in keys if (row := self.job_of(key))]
+        rows = [row for (key,) in keys if (row := self.job_by_key_number(key))]
         return max(rows, key=lambda row: (row.state is not None, row.last_us), default=None)
 
-    def with_parents(self, row: JobRow) -> str:
+    def name_with_ancestors(self, row: JobRow) -> str:
         """Return a job's name with the names of its ancestors as prefixes, as Marquez names jobs."""
-        name, seen = self.name(row.shown).name, {row.key}
+        name, seen = self.name_of_number(row.display_name).name, {row.key_number}
         above: JobRow | None = row
         while above and above.parent and above.parent not in seen:
             seen.add(above.parent)
-            parent = self.name(above.parent).name
+            parent = self.name_of_number(above.parent).name
             name = name if name.startswith(f"{parent}.") else f"{parent}.{name}"
-            above = self.job(self.name(above.parent))
+            above = self.find_job(self.name_of_number(above.parent))
         return name
 
-    def job_of(self, key: int) -> JobRow | None:
+    def job_by_key_number(self, key: int) -> JobRow | None:
         """Return a job by the number of its key, or None if it is unknown."""
         row = self._sql.execute(
             "SELECT j.key, j.display_name, j.state, j.parent, e.first_us, e.last_us FROM jobs j "
@@ -321,21 +323,21 @@ class Catalog:
         ).fetchone()
         return JobRow(*row) if row else None
 
-    def marks(self, name: Name) -> dict[tuple[str, str], tuple[int, str]]:
+    def api_changes(self, name: Name) -> dict[tuple[str, str], tuple[int, str]]:
         """Return the changes made to something through the API, as (mark, detail) → (time, value)."""
         rows = self._sql.execute(
             "SELECT mark, detail, time_us, value FROM changes WHERE name = ? AND time_us <= ?",
-            (self.number(name), self._until),
+            (self.number_of_name(name), self._until),
         )
         return {(mark, detail): (time_us, value) for mark, detail, time_us, value in rows}
 
     def deleted_us(self, name: Name) -> int | None:
         """Return when something or its namespace was last deleted through the API (us), or None."""
-        marks = (self.marks(each).items() for each in (name, Name(name.namespace, "")))
+        marks = (self.api_changes(each).items() for each in (name, Name(name.namespace, "")))
         return max((time_us for every in marks for (mark, _), (time_us, _) in every if mark == "deleted"), default=None)
 
-    def running_at(self, names: Iterable[Name]) -> set[Name]:
+    def running_jobs_using(self, names: Iterable[Name]) -> set[Name]:
         """Return the keys of running jobs that have ever read or written one of these names."""
         query = "SELECT u.job_key FROM uses u JOIN jobs j ON j.key = u.job_key WHERE u.name = ? AND j.state = 'RUNNING'"
-        rows = [row for name in names for row in self._sql.execute(query, (self.number(name),))]
-        return {self.name(number) for (number,) in rows}
+        rows = [row for name in names for row in self._sql.execute(query, (self.number_of_name(name),))]
+        return {self.name_of_number(number) for (number,) in rows}

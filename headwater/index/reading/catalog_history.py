@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import DATASET, marks
-from headwater.index.stored.events import Place, newest_places
+from headwater.index.stored.database import DATASET, question_marks
+from headwater.index.stored.events import Place, newest_facet_places
 from headwater.index.stored.run_facets import recent_facets
-from headwater.index.stored.versions import RunDatasets, dataset_version, run_datasets_from, version_value
+from headwater.index.stored.versions import RunDatasets, dataset_version_id, run_datasets_from, schema_version_value
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 
@@ -62,7 +62,7 @@ class CatalogRuns:
         self._sql = sql
         self._until = until_us
 
-    def newest(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
+    def newest_runs(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
         """Return the newest runs of a job. If none sent events, return those that child runs name as their parent."""
         rows = self._sql.execute(
             f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
@@ -70,7 +70,7 @@ class CatalogRuns:
             (job, self._until, limit, offset),
         )
         found = [RunRow(*row) for row in rows]
-        return found if found or self._has_events(job) else self._named_by_children(job, limit, offset)
+        return found if found or self._has_events(job) else self._runs_named_by_children(job, limit, offset)
 
     def newest_of_version(self, job: int, version: bytes, last_us: int) -> RunRow | None:
         """Return the newest run with a given job version, among the last 50 up to a time (us)."""
@@ -85,20 +85,20 @@ class CatalogRuns:
         query = "SELECT 1 FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us <= ? LIMIT 1"
         return self._sql.execute(query, (job, self._until)).fetchone() is not None
 
-    def _named_by_children(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
+    def _runs_named_by_children(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
         """Return the runs of a job that only child runs name, newest first."""
         named = _NAMED_BY_CHILDREN.format(where="j.parent = ?")
         query = f"{named} ORDER BY max(r.time_us) DESC, k.key DESC LIMIT ? OFFSET ?"
         return [RunRow(*row) for row in self._sql.execute(query, (job, self._until, limit, offset))]
 
-    def count(self, job: int) -> int:
+    def count_runs(self, job: int) -> int:
         """Count the runs of a job that `newest` lists."""
         query = "SELECT count(*) FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us <= ?"
         own = int(self._sql.execute(query, (job, self._until)).fetchone()[0])
         named = f"SELECT count(*) FROM ({_NAMED_BY_CHILDREN.format(where='j.parent = ?')})"
         return own or int(self._sql.execute(named, (job, self._until)).fetchone()[0])
 
-    def find(self, key: str) -> RunRow | None:
+    def run_by_key(self, key: str) -> RunRow | None:
         """Return a run by its key. A run that only child runs name also counts."""
         row = self._sql.execute(f"{_RUN} WHERE k.key = ? AND r.kind = 'RUN'", (key,)).fetchone()
         if row is None:
@@ -107,13 +107,13 @@ class CatalogRuns:
             row = self._sql.execute(query, (key, self._until)).fetchone()
         return RunRow(*row) if row else None
 
-    def facets(self, keys: Sequence[str]) -> dict[str, dict[str, bytes]]:
+    def run_facets(self, run_keys: Sequence[str]) -> dict[str, dict[str, bytes]]:
         """Return the facet texts of those runs whose facets are in the index, by run and facet name."""
-        return recent_facets(self._sql, keys)
+        return recent_facets(self._sql, run_keys)
 
-    def facet_places(self, key: str, whose: int) -> set[Place]:
-        """Return the places of the events with the newest facets of a run. whose: RUN, or JOB for its job's facets."""
-        return newest_places(self._sql, key, whose)
+    def event_places_of_facets(self, run_key: str, kind: int) -> set[Place]:
+        """Return the places of the events with the newest facets of a run. kind: RUN, or JOB for its job's facets."""
+        return newest_facet_places(self._sql, run_key, kind)
 
 
 _SCHEMAS = "FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ? AND s.schema IS NOT NULL"
@@ -123,7 +123,7 @@ class VersionRow(NamedTuple):
     """A version of a dataset or job: its packed value, the first and last time (us), and its first run."""
 
     version: bytes
-    value: bytes
+    packed_value: bytes
     first_us: int
     last_us: int
     run: str
@@ -140,7 +140,7 @@ class CatalogVersions:
         self._sql, self._names = live.sql, live.names
         self._until = until_us
 
-    def listed(self, kind: int, name: int, limit: int, offset: int = 0) -> list[VersionRow]:
+    def versions(self, kind: int, name: int, limit: int, offset: int = 0) -> list[VersionRow]:
         """Return the versions of a dataset or job, the last written one first."""
         written = (
             "last_us" if self._until == MAX_TIME_US else f"min(last_us, {self._until})"
@@ -152,7 +152,7 @@ class CatalogVersions:
         )
         return [VersionRow(*row) for row in rows]
 
-    def count(self, kind: int, name: int) -> int:
+    def count_versions(self, kind: int, name: int) -> int:
         """Count the versions of a dataset or job."""
         query = "SELECT count(*) FROM versions WHERE kind = ? AND name = ? AND first_us <= ?"
         return int(self._sql.execute(query, (kind, name, self._until)).fetchone()[0])
@@ -160,23 +160,24 @@ class CatalogVersions:
     def first_written_us(self, dataset: Name) -> int | None:
         """Return when a run first wrote a dataset (us), or None if no run did."""
         query = "SELECT min(first_us) FROM versions WHERE kind = ? AND name = ? AND first_us <= ?"
-        found = self._sql.execute(query, (DATASET, self._names.known(dataset) or 0, self._until)).fetchone()[0]
+        found = self._sql.execute(query, (DATASET, self._names.find_number(dataset) or 0, self._until)).fetchone()[0]
         return None if found is None else int(found)
 
-    def newest(self, dataset: Name, names: Iterable[Name]) -> tuple[bytes, int | None]:
+    def newest_version(self, dataset: Name, names: Iterable[Name]) -> tuple[bytes, int | None]:
         """Return a dataset's newest version and when it was last written (us).
 
-        names: all names of the dataset. The time is None if no run writes it; its version then comes from `unwritten`.
+        names: all names of the dataset. The time is None if no run writes it; its version then comes from
+        `schema_only_versions`.
         """
-        rows = self.listed(DATASET, self._names.known(dataset) or 0, 1)
+        rows = self.versions(DATASET, self._names.find_number(dataset) or 0, 1)
         if rows:
             return rows[0].version, rows[0].last_us
-        unwritten = self.unwritten(dataset, names)
-        return unwritten[0].version if unwritten else undescribed(dataset), None
+        unwritten = self.schema_only_versions(dataset, names)
+        return unwritten[0].version if unwritten else undescribed_version(dataset), None
 
-    def at(self, dataset: Name, time_us: int) -> bytes:
+    def version_at(self, dataset: Name, time_us: int) -> bytes:
         """Return the version of a dataset at a time (us). If no run writes it, the version follows from its schema."""
-        values = (DATASET, self._names.known(dataset) or 0, time_us, time_us)
+        values = (DATASET, self._names.find_number(dataset) or 0, time_us, time_us)
         row = self._sql.execute(
             "SELECT version FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
             "ORDER BY min(last_us, ?) DESC, first_us DESC LIMIT 1",
@@ -188,30 +189,30 @@ class CatalogVersions:
         schema = self._sql.execute(
             f"SELECT s.schema {_SCHEMAS} AND d.name = ? AND d.first_us <= ? {newest}", values
         ).fetchone()
-        return dataset_version(dataset, schema[0] if schema else None, None, None)
+        return dataset_version_id(dataset, schema[0] if schema else None, None, None)
 
-    def unwritten(self, dataset: Name, names: Iterable[Name]) -> list[VersionRow]:
+    def schema_only_versions(self, dataset: Name, names: Iterable[Name]) -> list[VersionRow]:
         """Return a version for each schema of a dataset that no run writes, newest first.
 
         names: all names of the dataset.
         """
-        numbers = [self._names.known(each) or 0 for each in names]
+        numbers = [self._names.find_number(each) or 0 for each in names]
         rows = self._sql.execute(
-            f"SELECT s.schema, min(d.first_us), max(d.last_us) {_SCHEMAS} AND d.name IN ({marks(numbers)}) "
+            f"SELECT s.schema, min(d.first_us), max(d.last_us) {_SCHEMAS} AND d.name IN ({question_marks(numbers)}) "
             "GROUP BY s.schema ORDER BY max(d.last_us) DESC, s.schema",
             (DATASET, *numbers),
         )
         return [
-            VersionRow(dataset_version(dataset, schema, None, None), version_value(schema), first, last, "")
+            VersionRow(dataset_version_id(dataset, schema, None, None), schema_version_value(schema), first, last, "")
             for schema, first, last in rows
         ]
 
 
-def undescribed(name: Name) -> bytes:
+def undescribed_version(name: Name) -> bytes:
     """Return the version of a dataset without schema, lineage and producer's version."""
-    return dataset_version(name, None, None, None)
+    return dataset_version_id(name, None, None, None)
 
 
 def undescribed_versions(name: Name, span: tuple[int, int] | None) -> list[VersionRow]:
     """Return the single version of a dataset without any description. span: when it existed, None for no version."""
-    return [VersionRow(undescribed(name), version_value(None), *span, "")] if span else []
+    return [VersionRow(undescribed_version(name), schema_version_value(None), *span, "")] if span else []

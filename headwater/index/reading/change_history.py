@@ -13,9 +13,9 @@ from headwater.events.rows import described_columns
 from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.facets import facet_set_from
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import DATASET, JOB, one_value
+from headwater.index.stored.database import DATASET, JOB, json_array
 from headwater.index.stored.datasets import TagTable
-from headwater.index.stored.schemas import mention_from
+from headwater.index.stored.schemas import mention_from_row
 from headwater.lineage.edges.schema_columns import join_column_lists
 from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.lineage.names.dataset_name import Name
@@ -31,11 +31,11 @@ _DATASETS = "SELECT name FROM datasets WHERE generation > ?"
 class ChangedEntities(NamedTuple):
     """The numbers of dataset names, as sent, and of job keys."""
 
-    datasets: set[int]
-    jobs: set[int]
+    dataset_numbers: set[int]
+    job_key_numbers: set[int]
 
 
-def changed_since(live: LiveGraph, generation: int) -> ChangedEntities | None:
+def entities_changed_since(live: LiveGraph, generation: int) -> ChangedEntities | None:
     """Return the entities in events after a generation, or None if names may mean other datasets since then.
 
     Tags and deletions through the API are not included; see `LiveGraph.api_generation`.
@@ -47,18 +47,18 @@ def changed_since(live: LiveGraph, generation: int) -> ChangedEntities | None:
     found = ChangedEntities({name for (name,) in live.sql.execute(_DATASETS, (generation,))}, set())
     for kind, name in live.sql.execute(_ENTITIES, (generation,)):
         if kind in (DATASET, JOB):
-            (found.jobs if kind == JOB else found.datasets).add(name)
+            (found.job_key_numbers if kind == JOB else found.dataset_numbers).add(name)
     return found
 
 
-def job_names(live: LiveGraph, keys: Iterable[int]) -> set[Name]:
+def all_job_names(live: LiveGraph, key_numbers: Iterable[int]) -> set[Name]:
     """Return some jobs' keys and all their former names, which differ from the key if it is an artifact id."""
     rows = live.sql.execute(
         "WITH these AS (SELECT value AS key FROM json_each(?1)) SELECT key FROM these UNION "
         "SELECT j.display_name FROM jobs j JOIN these t ON t.key = j.key UNION "
         "SELECT r.job FROM these t JOIN jobs j ON j.key = t.key AND j.display_name <> j.key "
         "JOIN runs r ON r.job_key = j.key",
-        (one_value(keys),),
+        (json_array(key_numbers),),
     )
     names = [live.names.name(number) for (number,) in rows]
     return {*names, *(job_key(name, None) for name in names)}
@@ -75,7 +75,7 @@ class TimeRange(NamedTuple):
     until_us: int
 
 
-class ListsBetween(NamedTuple):
+class ChangedColumnLists(NamedTuple):
     """The column lists of a dataset at the start and the end of a time range. names: as sent."""
 
     dataset: Name
@@ -84,7 +84,7 @@ class ListsBetween(NamedTuple):
     after: Sequence[SchemaMention]
 
 
-class TagsBetween(NamedTuple):
+class ChangedTags(NamedTuple):
     """The newest `tags` facets of a dataset at the start and the end of a time range."""
 
     dataset: Name
@@ -97,10 +97,10 @@ class DescribedColumn(NamedTuple):
 
     type: str | None
     description: str | None
-    by: SchemaMention | None
+    source_list: SchemaMention | None
 
 
-class FacetBetween(NamedTuple):
+class ChangedFacet(NamedTuple):
     """The text of a facet at the start and the end of a time range. time_us: when the new text was first sent."""
 
     name: Name
@@ -117,54 +117,54 @@ RunAndJob = tuple[str, Name]
 class ChangeHistory:
     """Changes in a time range, from one generation of the index."""
 
-    def __init__(self, live: LiveGraph, since_us: int, until_us: int, of: ChangedEntities | None = None):
+    def __init__(self, live: LiveGraph, since_us: int, until_us: int, only: ChangedEntities | None = None):
         """Read from `live`, which must not be refreshed while this object is in use.
 
-        since_us, until_us: the range in us, UTC; the start is excluded, the end included. of: read schemas, tags,
+        since_us, until_us: the range in us, UTC; the start is excluded, the end included. only: read schemas, tags,
         facets and first mentions of these datasets and jobs only; None for all.
         """
         self._live, self._sql, self._names = live, live.sql, live.names
         self._between = TimeRange(since_us, until_us)
         self.since_us, self.until_us = self._between
-        self._of = of
+        self._of = only
         self._columns: dict[str, Sequence[tuple[str, str | None, str | None]]] = {}
 
-    def schemas(self) -> Iterator[ListsBetween]:
+    def changed_column_lists(self) -> Iterator[ChangedColumnLists]:
         """Yield the datasets whose column lists differ between the start and the end."""
         known: tuple[dict[Name, ColumnListSet], ...] = ({}, {})
         names: dict[Name, set[Name]] = {}
-        these, only = self._filter(DATASET, 3)
+        these, only = self._entity_condition(DATASET, 3)
         changed = f"SELECT name FROM schema_mentions WHERE time_us > ?1 AND time_us <= ?2{only}"
         query = (
             f"SELECT name, {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name IN ({changed}) "
             "AND time_us <= ?2"
         )
         for number, *row in self._sql.execute(query, (*self._between, *these)):
-            seen, name = mention_from(row), self._names.name(number)
+            seen, name = mention_from_row(row), self._names.name(number)
             dataset = seen.described_dataset(name, self._live.naming)
             names.setdefault(dataset.plain, set()).add(name)
             for at_end, until_us in zip(known, self._between, strict=True):
                 if seen.time_us <= until_us:
-                    self._lists(at_end, dataset).add_mention(seen)
+                    self._known_lists(at_end, dataset).add_mention(seen)
         for plain, own in names.items():
-            before, after = (self._newest(at_end, plain) for at_end in known)
+            before, after = (self._newest_lists(at_end, plain) for at_end in known)
             if [seen.schema for seen in before] != [seen.schema for seen in after]:
-                yield ListsBetween(plain, own, before, after)
+                yield ChangedColumnLists(plain, own, before, after)
 
-    def mentioned(self) -> set[Name]:
+    def datasets_with_lists(self) -> set[Name]:
         """Return the datasets for which events in the range list columns."""
-        these, only = self._filter(DATASET, 3)
+        these, only = self._entity_condition(DATASET, 3)
         query = f"SELECT DISTINCT name FROM schema_mentions WHERE time_us > ?1 AND time_us <= ?2{only}"
         names = [self._names.name(number) for (number,) in self._sql.execute(query, (*self._between, *these))]
         naming = self._live.naming
         return {each.plain for name in names for each in naming.datasets_in(Span(name))}
 
-    def _lists(self, known: dict[Name, ColumnListSet], dataset: Name) -> ColumnListSet:
+    def _known_lists(self, known: dict[Name, ColumnListSet], dataset: Name) -> ColumnListSet:
         if dataset not in known:
             known[dataset] = ColumnListSet(has_parts=self._live.is_written_by_parts(dataset))
         return known[dataset]
 
-    def _newest(self, known: Mapping[Name, ColumnListSet], dataset: Name) -> Sequence[SchemaMention]:
+    def _newest_lists(self, known: Mapping[Name, ColumnListSet], dataset: Name) -> Sequence[SchemaMention]:
         """Return the column lists of the newest generation that has any."""
         every = self._live.naming.generations.meanings(dataset)
         return next((known[each].lists for each in every if each in known), [])
@@ -175,12 +175,14 @@ class ChangeHistory:
         columns = join_column_lists([self._live.contents.schema(seen.schema) for seen in lists])
         found = {".".join(path): DescribedColumn(None, None, None) for path in columns}
         for seen in lists:
-            for column, kind, description in self._described(names, seen.schema):
-                if column in found and found[column].by is None:
+            for column, kind, description in self._parse_schema_columns(names, seen.schema):
+                if column in found and found[column].source_list is None:
                     found[column] = DescribedColumn(kind, description, seen)
-        return {column: each if each.by else each._replace(by=lists[0]) for column, each in found.items()}
+        return {
+            column: each if each.source_list else each._replace(source_list=lists[0]) for column, each in found.items()
+        }
 
-    def _described(self, names: Iterable[Name], schema: str) -> Sequence[tuple[str, str | None, str | None]]:
+    def _parse_schema_columns(self, names: Iterable[Name], schema: str) -> Sequence[tuple[str, str | None, str | None]]:
         """Return (column, type, description) of a schema, from one text: texts of one schema hardly differ."""
         if schema not in self._columns:
             text = self.schema_text(names, schema)
@@ -195,13 +197,13 @@ class ChangeHistory:
             "SELECT s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
             "WHERE d.kind = ? AND d.name = ? AND s.schema = ? LIMIT 1"
         )
-        rows = (self._sql.execute(query, (DATASET, self._number(name), schema)).fetchone() for name in names)
+        rows = (self._sql.execute(query, (DATASET, self._number_of_name(name), schema)).fetchone() for name in names)
         value = next((row[0] for row in rows if row), None)
         return self._live.facet_text(dict(facet_set_from(value))["schema"]) if value else ""
 
-    def tags(self) -> Iterator[TagsBetween]:
+    def changed_tags(self) -> Iterator[ChangedTags]:
         """Yield the datasets that got another `tags` facet."""
-        these, only = self._filter(DATASET, 3)
+        these, only = self._entity_condition(DATASET, 3)
         query = f"SELECT DISTINCT name, time_us FROM tags WHERE time_us > ?1 AND time_us <= ?2{only}"
         rows = self._sql.execute(query, (*self._between, *these)).fetchall()
         table, naming = TagTable(self._sql, self._names), self._live.naming
@@ -210,16 +212,16 @@ class ChangeHistory:
         }
         for dataset in datasets:
             names = naming.names_of(dataset)
-            was, now = ([each for name in names for each in table.newest_of(name, at)] for at in self._between)
-            yield TagsBetween(dataset, was, now)
+            was, now = ([each for name in names for each in table.newest_facets(name, at)] for at in self._between)
+            yield ChangedTags(dataset, was, now)
 
-    def facets(self, kind: int, wanted: Collection[str]) -> Iterator[FacetBetween]:
+    def changed_facets(self, kind: int, wanted: Collection[str]) -> Iterator[ChangedFacet]:
         """Yield the facets that differ between the start and the end of the range.
 
         They are facets of datasets, by names as sent, or of jobs, by display names. A facet text that was first sent
         before the range and sent again in it counts as unchanged.
         """
-        these, only = self._filter(kind, 4)
+        these, only = self._entity_condition(kind, 4)
         fresh = f"SELECT name FROM facet_set_uses WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
         rows = self._sql.execute(
             "SELECT d.name, d.first_us, s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
@@ -239,11 +241,11 @@ class ChangeHistory:
         for (name, facet), (before, after) in found.items():
             if after is not None and (before is None or before[0] != after[0]):
                 texts = (self._live.facet_text(before[0]) if before else None, self._live.facet_text(after[0]))
-                yield FacetBetween(self._names.name(name), facet, *texts, after[1])
+                yield ChangedFacet(self._names.name(name), facet, *texts, after[1])
 
-    def first_event_us(self, kind: int) -> Iterator[tuple[Name, int]]:
+    def first_seen_us(self, kind: int) -> Iterator[tuple[Name, int]]:
         """Yield the datasets (by names as sent) or jobs (by keys) whose first event is in the range, with its time."""
-        these, only = self._filter(kind, 4)
+        these, only = self._entity_condition(kind, 4)
         query = f"SELECT name, first_us FROM entities WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
         rows = self._sql.execute(query, (kind, *self._between, *these))
         named = ((self._names.name(number), at_us) for number, at_us in rows)
@@ -251,13 +253,13 @@ class ChangeHistory:
 
     def is_mentioned_before(self, names: Iterable[Name]) -> bool:
         """Return whether one of a dataset's names was in an event before the range."""
-        values = [(DATASET, self._number(name), self._between.since_us) for name in names]
+        values = [(DATASET, self._number_of_name(name), self._between.since_us) for name in names]
         query = "SELECT 1 FROM {} WHERE kind = ? AND name = ? AND first_us <= ? LIMIT 1"
         # `entities` may lack an earlier declaration that a newer one has replaced
         queries = [query.format(table) for table in ("entities", "facet_set_uses")]
         return any(self._sql.execute(query, each).fetchone() for each in values for query in queries)
 
-    def dropped(self) -> Iterator[tuple[Name, Name | None, int, str]]:
+    def drops_and_renames(self) -> Iterator[tuple[Name, Name | None, int, str]]:
         """Yield drops and renames as (dataset, new name or None, time, run key)."""
         rows = self._sql.execute(
             "SELECT location, renamed, time_us, run FROM dataset_changes WHERE NOT written AND time_us > ? "
@@ -278,33 +280,33 @@ class ChangeHistory:
         )
         return ((self._names.name(number), at_us) for number, at_us in rows)
 
-    def run_of(self, order: Order) -> RunAndJob | None:
+    def run_of_event(self, event_order: Order) -> RunAndJob | None:
         """Return the run of an event, or None if it is not among the first 200 runs that ended since the event."""
-        return self._run(
+        return self._query_run(
             f"SELECT run FROM runs WHERE time_us >= ?1 ORDER BY time_us LIMIT {_SCAN_LIMIT}",
             "JOIN event_facts p ON p.run = r.run AND p.event = ?2",
-            (order.time_us, bytes.fromhex(order.event_id)),
+            (event_order.time_us, bytes.fromhex(event_order.event_id)),
         )
 
-    def run_of_job(self, job: Name, at_us: int) -> RunAndJob | None:
+    def job_run_at(self, job: Name, at_us: int) -> RunAndJob | None:
         """Return the run of a job that was in progress at a time (us)."""
-        return self._run_in_progress(self._number(job), at_us)
+        return self._run_in_progress(self._number_of_name(job), at_us)
 
-    def run_at(self, names: Iterable[Name], at_us: int) -> RunAndJob | None:
+    def run_using_at(self, names: Iterable[Name], at_us: int) -> RunAndJob | None:
         """Return a run that was in progress at a time (us) and uses one of these names."""
         query = f"SELECT job_key FROM uses WHERE name = ? LIMIT {_SCAN_LIMIT}"
-        rows = [row for name in names for row in self._sql.execute(query, (self._number(name),)).fetchall()]
+        rows = [row for name in names for row in self._sql.execute(query, (self._number_of_name(name),)).fetchall()]
         return next((found for (job,) in rows if (found := self._run_in_progress(job, at_us))), None)
 
     def _run_in_progress(self, job: int, at_us: int) -> RunAndJob | None:
         next_ones = f"SELECT * FROM runs WHERE job_key = ?2 AND time_us >= ?1 ORDER BY time_us LIMIT {_SCAN_LIMIT}"
-        return self._run(f"SELECT run FROM ({next_ones}) WHERE started_us <= ?1", "", (at_us, job))
+        return self._query_run(f"SELECT run FROM ({next_ones}) WHERE started_us <= ?1", "", (at_us, job))
 
-    def run(self, key: str) -> RunAndJob | None:
+    def run_with_job(self, key: str) -> RunAndJob | None:
         """Return a run by its key, with its job."""
-        return self._run("SELECT id AS run FROM run_keys WHERE key = ?1", "", (key,))
+        return self._query_run("SELECT id AS run FROM run_keys WHERE key = ?1", "", (key,))
 
-    def _run(self, query: str, joined: str, values: tuple[object, ...]) -> RunAndJob | None:
+    def _query_run(self, query: str, joined: str, values: tuple[object, ...]) -> RunAndJob | None:
         row = self._sql.execute(
             f"SELECT k.key, v.job_key FROM ({query}) r {joined} JOIN runs v ON v.run = r.run "
             "JOIN run_keys k ON k.id = r.run LIMIT 1",
@@ -312,15 +314,15 @@ class ChangeHistory:
         ).fetchone()
         return (row[0], self._names.name(row[1])) if row else None
 
-    def _filter(self, kind: int, at: int) -> tuple[tuple[str, ...], str]:
+    def _entity_condition(self, kind: int, parameter_number: int) -> tuple[tuple[str, ...], str]:
         """Return the parameter and the SQL condition that restrict a query to `of`.
 
-        at: the number of the parameter in the query.
+        parameter_number: the number of the parameter in the query.
         """
         if self._of is None:
             return (), ""
-        numbers = self._of.jobs if kind == JOB else self._of.datasets
-        return (one_value(numbers),), f" AND name IN (SELECT value FROM json_each(?{at}))"
+        numbers = self._of.job_key_numbers if kind == JOB else self._of.dataset_numbers
+        return (json_array(numbers),), f" AND name IN (SELECT value FROM json_each(?{parameter_number}))"
 
-    def _number(self, name: Name) -> int:
-        return self._names.known(name) or 0
+    def _number_of_name(self, name: Name) -> int:
+        return self._names.find_number(name) or 0

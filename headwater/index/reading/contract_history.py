@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from headwater.index.reading.facets import facet_set_from
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import DATASET, marks
+from headwater.index.stored.database import DATASET, question_marks
 from headwater.index.stored.packing import tags_from
-from headwater.index.stored.schemas import mention_from
+from headwater.index.stored.schemas import mention_from_row
 from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, datasets_with_tags
@@ -21,7 +21,7 @@ SCAN_LIMIT = 5_000
 class Rename(NamedTuple):
     """The new name of a dataset, when it was renamed (us, UTC), and by which run."""
 
-    to: Name
+    new_name: Name
     time_us: int
     run_key: str
 
@@ -29,7 +29,7 @@ class Rename(NamedTuple):
 class ColumnLists(NamedTuple):
     """The column lists of a dataset, the base list first, and the mention since which they apply."""
 
-    since: SchemaMention
+    since_mention: SchemaMention
     lists: Sequence[SchemaMention]
     has_base: bool = False
 
@@ -41,17 +41,18 @@ class ContractHistory:
         """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._dataset, self._until = live, live.sql, dataset, until_us
         self.names = live.naming.names_of(dataset)
-        self._numbers = sorted(number for name in self.names if (number := live.names.known(name)) is not None)
+        self._numbers = sorted(number for name in self.names if (number := live.names.find_number(name)) is not None)
 
-    def lists(self) -> list[ColumnLists]:
+    def column_lists(self) -> list[ColumnLists]:
         """Return the column lists after each change, newest first."""
         query = (
             f"SELECT name, {', '.join(SchemaMention._fields)} FROM schema_mentions "
-            f"WHERE name IN ({marks(self._numbers)}) AND time_us <= ? "
+            f"WHERE name "
+            f"IN ({question_marks(self._numbers)}) AND time_us <= ? "
             f"ORDER BY {newest_first_sql(SchemaMention._fields)} LIMIT {SCAN_LIMIT}"
         )
         rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
-        mentions = [(mention_from(row), self._live.names.name(number)) for number, *row in rows]
+        mentions = [(mention_from_row(row), self._live.names.name(number)) for number, *row in rows]
         by_parts = self._live.is_written_by_parts(self._dataset)
         known: dict[Name, ColumnListSet] = {}
         found: list[ColumnLists] = []
@@ -64,11 +65,12 @@ class ContractHistory:
                     found.append(ColumnLists(seen, own.lists, own.base_list is not None))
         return found[::-1]
 
-    def tags(self) -> Iterator[list[TagsFacet]]:
+    def tags_facets(self) -> Iterator[list[TagsFacet]]:
         """Yield the newest `tags` facets of each producer, newest first."""
         query = (
             f"SELECT name, producer, {', '.join(ORDER_COLUMNS)}, value FROM tags "
-            f"WHERE name IN ({marks(self._numbers)}) AND time_us <= ? "
+            f"WHERE name "
+            f"IN ({question_marks(self._numbers)}) AND time_us <= ? "
             f"ORDER BY producer, {newest_first_sql()} LIMIT {SCAN_LIMIT}"
         )
         rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
@@ -88,16 +90,17 @@ class ContractHistory:
         query = (
             "SELECT d.first_us, s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
             "WHERE d.kind = ? "
-            f"AND d.name IN ({marks(self._numbers)}) AND d.first_us <= ? ORDER BY d.event_order DESC LIMIT {SCAN_LIMIT}"
+            f"AND d.name IN ({question_marks(self._numbers)}) AND d.first_us <= ? "
+            f"ORDER BY d.event_order DESC LIMIT {SCAN_LIMIT}"
         )
         rows = self._sql.execute(query, (DATASET, *self._numbers, self._until)).fetchall()
         texts = ((first_us, dict(facet_set_from(value)).get(facet)) for first_us, value in rows)
         sent = [(first_us, text) for first_us, text in texts if text is not None]
         return min((first_us for first_us, text in sent if text == sent[0][1]), default=None)
 
-    def renamed(self) -> Rename | None:
+    def last_rename(self) -> Rename | None:
         """Return the last rename of the dataset, or None if there is none or the dataset was written again since."""
-        number = self._live.names.known(self._dataset) or 0
+        number = self._live.names.find_number(self._dataset) or 0
         found = self._sql.execute(
             "SELECT renamed, time_us, run FROM dataset_changes r WHERE location = ?1 AND renamed AND time_us <= ?2 "
             "AND NOT EXISTS (SELECT 1 FROM dataset_changes WHERE location = ?1 AND written AND time_us > r.time_us "

@@ -6,11 +6,11 @@ from functools import cache, lru_cache
 
 from headwater.events.decode import decode
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import marks
+from headwater.index.stored.database import question_marks
 from headwater.index.stored.events import RunFactsTable
 from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.run_facets import recent_facets
-from headwater.index.stored.schemas import mention_from
+from headwater.index.stored.schemas import mention_from_row
 from headwater.index.stored.versions import run_datasets_from
 from headwater.lineage.edges.schema_history import ColumnListSet, SchemaMention, schema_mentions
 from headwater.lineage.edges.unlisted_columns import ReaderList, UnlistedColumn, find_unlisted_columns
@@ -30,21 +30,21 @@ class DatasetReaders:
         """Read from `live`, which must not be refreshed while this object is in use."""
         self._sql: sqlite3.Connection = live.sql
         self._live = live
-        named = (live.names.known(name) for name in live.naming.names_of(dataset))
+        named = (live.names.find_number(name) for name in live.naming.names_of(dataset))
         self._numbers = frozenset(number for number in named if number is not None)
-        self._reads = lru_cache(maxsize=10_000)(lambda datasets: _inputs(datasets) & self._numbers)
+        self._reads = lru_cache(maxsize=10_000)(lambda datasets: _unpack_inputs(datasets) & self._numbers)
 
-    def jobs(self) -> list[int]:
+    def job_key_numbers(self) -> list[int]:
         """Return the key numbers of the jobs that have ever read or written the dataset."""
         numbers = sorted(self._numbers)
-        query = f"SELECT DISTINCT job_key FROM uses WHERE name IN ({marks(numbers)}) ORDER BY job_key"
+        query = f"SELECT DISTINCT job_key FROM uses WHERE name IN ({question_marks(numbers)}) ORDER BY job_key"
         return [job for (job,) in self._sql.execute(query, numbers)]
 
-    def job(self, number: int) -> Name:
-        """Return the display name of a job. number: of its key."""
-        return self._live.job(self._live.names.name(number))
+    def job_display_name(self, key_number: int) -> Name:
+        """Return the display name of a job. key_number: of its key."""
+        return self._live.job(self._live.names.name(key_number))
 
-    def times(self, job: int, since_us: int, until_us: int) -> Iterator[int]:
+    def read_times_us(self, job: int, since_us: int, until_us: int) -> Iterator[int]:
         """Yield the times (us, UTC) of a job's runs that read the dataset."""
         query = "SELECT datasets, time_us FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us BETWEEN ? AND ?"
         return (
@@ -53,14 +53,14 @@ class DatasetReaders:
             if self._reads(datasets)
         )
 
-    def facets(self, job: int) -> Iterable[dict[str, object]]:
+    def run_facets(self, job: int) -> Iterable[dict[str, object]]:
         """Return the facets of a job's newest runs and of their executions, decoded, if the index still has them."""
         keys = dict.fromkeys(key for row in self._sql.execute(_NEWEST, (job,)) for key in row)
         found = recent_facets(self._sql, list(keys))
         return [{name: decode(text) for name, text in facets.items()} for facets in found.values()]
 
 
-def _inputs(datasets: bytes | None) -> Set[int]:
+def _unpack_inputs(datasets: bytes | None) -> Set[int]:
     return frozenset(run_datasets_from(datasets).inputs) if datasets else frozenset()
 
 
@@ -68,12 +68,12 @@ _RUNS = 200
 """How many of each job's newest runs are read."""
 
 
-def unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[UnlistedColumn]:
+def columns_unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[UnlistedColumn]:
     """Return the columns of a dataset that its readers no longer list (rule 12.10), from lists up to a time (us).
 
     live: must not be refreshed during the call.
     """
-    every = list(_mentions(live, dataset, until_us))
+    every = list(_column_lists(live, dataset, until_us))
     if len({seen.schema for seen in every}) < 2 or _is_written(live, dataset, until_us):
         return []
     known = ColumnListSet(has_parts=live.is_written_by_parts(dataset))
@@ -84,35 +84,40 @@ def unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[U
     columns = live.columns(dataset)
 
     @cache
-    def keys(schema: str) -> frozenset[str]:
+    def column_keys(schema: str) -> frozenset[str]:
         return frozenset(columns.key(".".join(path)) for path in live.contents.schema(schema))
 
     since_us = max(seen.time_us for seen in every) - WINDOW_US
-    return find_unlisted_columns(_read(live, dataset, since_us, until_us), every, keys)
+    return find_unlisted_columns(_reader_lists(live, dataset, since_us, until_us), every, column_keys)
 
 
-def _mentions(live: LiveGraph, dataset: Name, until_us: int) -> Iterator[SchemaMention]:
+def _column_lists(live: LiveGraph, dataset: Name, until_us: int) -> Iterator[SchemaMention]:
     """Yield the column lists of a dataset, except those in events that are ahead of their receipt."""
     query = (
         f"SELECT {', '.join(SchemaMention._fields)} FROM schema_mentions WHERE name = ? AND credible AND time_us <= ?"
     )
     for name in live.naming.names_of(dataset):
-        for seen in map(mention_from, live.sql.execute(query, (live.names.known(name) or 0, until_us)).fetchall()):
+        for seen in map(
+            mention_from_row, live.sql.execute(query, (live.names.find_number(name) or 0, until_us)).fetchall()
+        ):
             if seen.described_dataset(name, live.naming).plain == dataset:
                 yield seen
 
 
 def _is_written(live: LiveGraph, dataset: Name, until_us: int) -> bool:
     generations = (dataset, *live.naming.generations.meanings(dataset))
-    numbers = sorted({number for each in generations if (number := live.names.known(each)) is not None})
-    query = f"SELECT 1 FROM job_outputs g JOIN candidates v ON v.job_output = g.id WHERE g.output IN ({marks(numbers)})"
+    numbers = sorted({number for each in generations if (number := live.names.find_number(each)) is not None})
+    query = (
+        "SELECT 1 FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
+        f"WHERE g.output IN ({question_marks(numbers)})"
+    )
     query += " AND g.layer <> 'declared' AND v.time_us <= ? LIMIT 1"
     return live.sql.execute(query, (*numbers, until_us)).fetchone() is not None
 
 
-def _read(live: LiveGraph, dataset: Name, since_us: int, until_us: int) -> Iterator[ReaderList]:
+def _reader_lists(live: LiveGraph, dataset: Name, since_us: int, until_us: int) -> Iterator[ReaderList]:
     table = RunFactsTable(live.sql, RunNumbers(live.sql))
-    for job in DatasetReaders(live, dataset).jobs():
+    for job in DatasetReaders(live, dataset).job_key_numbers():
         rows = live.sql.execute(
             "SELECT k.key FROM runs r JOIN run_keys k ON k.id = r.run WHERE r.job_key = ? AND r.kind = 'RUN' "
             f"AND r.last_us >= ? ORDER BY r.time_us DESC LIMIT {_RUNS}",

@@ -9,9 +9,9 @@ from headwater.events.facet_digests import is_deleted
 from headwater.events.rule_facets import text_at
 from headwater.index.api_changes import NAMESPACE
 from headwater.index.reading.catalog import DATASETS, DELETED_JOBS
-from headwater.index.reading.change_history import changed_since
+from headwater.index.reading.change_history import entities_changed_since
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import DATASET, JOB, one_value
+from headwater.index.stored.database import DATASET, JOB, json_array
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.rules.user_rules import UserRules
@@ -58,13 +58,13 @@ class ListedDataset(NamedTuple):
     name: Name
     owners: tuple[str, ...]
     tags: tuple[str, ...]
-    columns: int | None
+    column_count: int | None
     seen_us: int
     written_us: int | None
-    job: ListedJob | None
+    written_by: ListedJob | None
 
 
-class _LoadedLists:
+class _CachedLists:
     """The loaded rows: jobs by their keys, datasets by their numbers, and the generation of the index."""
 
     def __init__(self, rules_hash: str = "") -> None:
@@ -74,7 +74,7 @@ class _LoadedLists:
         self.datasets: dict[int, ListedDataset] = {}
         self.written_by: dict[Name, set[int]] = {}
 
-    def put(self, number: int, dataset: ListedDataset, job: Name | None) -> None:
+    def add_dataset(self, number: int, dataset: ListedDataset, job: Name | None) -> None:
         """Add a dataset. job: the key of the job that last wrote it."""
         self.datasets[number] = dataset
         if job is not None:
@@ -90,40 +90,43 @@ class EntityLists:
 
     def jobs(self) -> list[ListedJob]:
         """Return all jobs except internal and deleted ones."""
-        return self._live.cached("jobs", lambda: list(self._known().jobs.values()))
+        return self._live.cached("jobs", lambda: list(self._load_lists().jobs.values()))
 
     def datasets(self) -> list[ListedDataset]:
         """Return all datasets by their current names. Deleted ones are left out until they are written again."""
         key = ("datasets", self._rules.rules_hash)
-        return self._live.cached(key, lambda: list(self._known().datasets.values()))
+        return self._live.cached(key, lambda: list(self._load_lists().datasets.values()))
 
-    def _known(self) -> _LoadedLists:
+    def _load_lists(self) -> _CachedLists:
         live = self._live
-        known = live.across_generations("listed", _LoadedLists)
-        touched = changed_since(live, known.generation) if known.rules_hash == self._rules.rules_hash else None
+        known = live.cached_across_generations("listed", _CachedLists)
+        touched = entities_changed_since(live, known.generation) if known.rules_hash == self._rules.rules_hash else None
         if touched is None or live.api_generation > known.generation:
-            known = live.across_generations("listed", lambda: _LoadedLists(self._rules.rules_hash), reset=True)
+            known = live.cached_across_generations("listed", lambda: _CachedLists(self._rules.rules_hash), reset=True)
             self._read_jobs(known, None)
             self._read_datasets(known, None)
-        elif touched.jobs or touched.datasets:
-            jobs = self._read_jobs(known, touched.jobs)
+        elif touched.job_key_numbers or touched.dataset_numbers:
+            jobs = self._read_jobs(known, touched.job_key_numbers)
             written = {number for job in jobs for number in known.written_by.get(job, ())}
-            self._read_datasets(known, written | self._current_numbers(touched.datasets))
+            self._read_datasets(known, written | self._numbers_with_current(touched.dataset_numbers))
         known.generation = live.generation
         return known
 
-    def _read_jobs(self, known: _LoadedLists, keys: Collection[int] | None) -> list[Name]:
+    def _read_jobs(self, known: _CachedLists, keys: Collection[int] | None) -> list[Name]:
         """Read jobs by key number, None for all.
 
         Jobs with the same display name are read together, because they share facets.
         """
         names, sql = self._live.names, self._sql
-        numbers = None if keys is None else [key for (key,) in sql.execute(_SAME_NAME, (one_value(keys),))]
-        where, these = (_ALL, None) if numbers is None else (f"j.key {_IN_LIST}", one_value(numbers))
+        numbers = None if keys is None else [key for (key,) in sql.execute(_SAME_NAME, (json_array(keys),))]
+        where, these = (_ALL, None) if numbers is None else (f"j.key {_IN_LIST}", json_array(numbers))
         rows = sql.execute(_JOBS.format(where), (these, NAMESPACE)).fetchall()
         shown = None if numbers is None else {row[1] for row in rows}
-        owners, tags = self._facets(JOB, "ownership", _owners, shown), self._facets(JOB, "tags", _tags, shown)
-        kinds, marks = self._facets(JOB, "jobType", _integration, shown), self._api_tags()
+        owners, tags = (
+            self._facet_values(JOB, "ownership", _parse_owners, shown),
+            self._facet_values(JOB, "tags", _parse_tags, shown),
+        )
+        kinds, marks = self._facet_values(JOB, "jobType", _parse_integration, shown), self._api_tags()
         removed = [names.name(number) for number in numbers or ()]
         for job in removed:
             known.jobs.pop(job, None)
@@ -134,13 +137,17 @@ class EntityLists:
             known.jobs[names.name(key)] = ListedJob(name, *fields, state, *run)
         return removed
 
-    def _read_datasets(self, known: _LoadedLists, numbers: Collection[int] | None) -> None:
+    def _read_datasets(self, known: _CachedLists, numbers: Collection[int] | None) -> None:
         """Read datasets by name number, None for all."""
         live = self._live
-        where, these = ("true", None) if numbers is None else (f"n.id {_IN_LIST}", one_value(numbers))
+        where, these = ("true", None) if numbers is None else (f"n.id {_IN_LIST}", json_array(numbers))
         rows = self._sql.execute(DATASETS.format(columns="n.id, e.last_us", where=where), (these,) if these else ())
-        sent = None if numbers is None else self._names_of(numbers)
-        owners, tags, written = self._facets(DATASET, "ownership", _owners, sent), self._tags(sent), self._written(sent)
+        sent = None if numbers is None else self._numbers_of_all_names(numbers)
+        owners, tags, written = (
+            self._facet_values(DATASET, "ownership", _parse_owners, sent),
+            self._dataset_tags(sent),
+            self._last_writes(sent),
+        )
         for number in numbers or ():
             known.datasets.pop(number, None)
         for number, seen_us in rows.fetchall():
@@ -149,41 +156,43 @@ class EntityLists:
             written_us, key = written.get(name, (None, None))
             fields = owners.get(name, ()), tuple(sorted(tags.get(name, ()))), columns
             job = known.jobs.get(key) if key else None
-            known.put(number, ListedDataset(name, *fields, seen_us, written_us, job), key)
+            known.add_dataset(number, ListedDataset(name, *fields, seen_us, written_us, job), key)
 
-    def _current_numbers(self, sent: Collection[int]) -> set[int]:
+    def _numbers_with_current(self, sent: Collection[int]) -> set[int]:
         """Return the numbers of the datasets that some names as sent mean, and of the names themselves."""
         names = self._live.names
         found = {self._current_name(names.name(number)) for number in sent}
-        return {number for name in found if (number := names.known(name)) is not None} | {
-            number for each in sent if (number := names.known(names.name(each).plain)) is not None
+        return {number for name in found if (number := names.find_number(name)) is not None} | {
+            number for each in sent if (number := names.find_number(names.name(each).plain)) is not None
         }
 
-    def _names_of(self, numbers: Collection[int]) -> set[int]:
+    def _numbers_of_all_names(self, numbers: Collection[int]) -> set[int]:
         """Return the numbers of all names of some datasets, in all their generations."""
         names = self._live.names
         every = self._live.naming.names_of_any(names.name(number) for number in numbers)
-        return {names.known(each) or 0 for name in every for each in (name, *names.generations(name))}
+        return {names.find_number(each) or 0 for name in every for each in (name, *names.generations(name))}
 
-    def _written(self, sent: Collection[int] | None) -> dict[Name, tuple[int, Name]]:
+    def _last_writes(self, sent: Collection[int] | None) -> dict[Name, tuple[int, Name]]:
         """Return when each dataset was last written, and the key of the job that wrote it."""
         found: dict[Name, tuple[int, Name]] = {}
-        where, these = (_ALL, None) if sent is None else (f"g.output {_IN_LIST}", one_value(sent))
+        where, these = (_ALL, None) if sent is None else (f"g.output {_IN_LIST}", json_array(sent))
         for output, job, last_us in self._sql.execute(_WRITTEN.format(where), (these,)):
             name, by = self._current_name(self._live.names.name(output)), (last_us, self._live.names.name(job))
             found[name] = max(found.get(name, by), by)
         return found
 
-    def _facets(self, kind: int, facet: str, read: Callable[[str], T], of: Collection[int] | None) -> dict[Name, T]:
-        """Return a value read from the newest text of a facet, by current name. of: name numbers, None for all."""
+    def _facet_values(
+        self, kind: int, facet: str, read: Callable[[str], T], numbers: Collection[int] | None
+    ) -> dict[Name, T]:
+        """Return a value read from the newest text of a facet, by current name. numbers: name numbers, None for all."""
         found, names = {}, self._live.names
-        where, these = (_ALL, None) if of is None else (f"name {_IN_LIST}", one_value(of))
+        where, these = (_ALL, None) if numbers is None else (f"name {_IN_LIST}", json_array(numbers))
         for number, value in self._sql.execute(_FACETS.format(where), (these, kind, facet)):
             name = names.name(number) if kind == JOB else self._current_name(names.name(number))
             found[name] = read(value if isinstance(value, str) else self._live.facet_text(value))
         return found
 
-    def _tags(self, sent: Collection[int] | None) -> dict[Name, set[str]]:
+    def _dataset_tags(self, sent: Collection[int] | None) -> dict[Name, set[str]]:
         """Return the tags of datasets and their columns: from facets, from the API and from the tags file."""
         found, live, rules = self._api_tags(), self._live, self._rules
         some = None if sent is None else {live.names.name(number).plain for number in sent}
@@ -206,27 +215,27 @@ class EntityLists:
         return self._live.naming.resolve(name, MAX_TIME_US).plain
 
 
-def _read(text: str) -> Any:
+def _parse_facet(text: str) -> Any:
     """Return the value of a facet, or None if it was deleted."""
     return None if "_deleted" in text and is_deleted(text.encode()) else decode(text.encode())
 
 
 @lru_cache(maxsize=10_000)  # many datasets share few texts
-def _owners(text: str) -> tuple[str, ...]:
-    return _each(_read(text), "owners", "name")
+def _parse_owners(text: str) -> tuple[str, ...]:
+    return _member_texts(_parse_facet(text), "owners", "name")
 
 
 @lru_cache(maxsize=10_000)
-def _tags(text: str) -> tuple[str, ...]:
-    return _each(_read(text), "tags", "key")
+def _parse_tags(text: str) -> tuple[str, ...]:
+    return _member_texts(_parse_facet(text), "tags", "key")
 
 
 @lru_cache(maxsize=1_000)
-def _integration(text: str) -> str | None:
-    return text_at(_read(text), "integration")
+def _parse_integration(text: str) -> str | None:
+    return text_at(_parse_facet(text), "integration")
 
 
-def _each(facet: Any, members: str, name: str) -> tuple[str, ...]:
+def _member_texts(facet: Any, members: str, name: str) -> tuple[str, ...]:
     listed = facet.get(members) if isinstance(facet, dict) else None
     found = [text_at(each, name) for each in listed] if isinstance(listed, list) else []
     return tuple(dict.fromkeys(each for each in found if each))

@@ -6,7 +6,7 @@ from msgspec import msgpack
 
 from headwater.events.facet_digests import is_deleted
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import COUNTED, DATASET, JOB, marks
+from headwater.index.stored.database import COUNTED, DATASET, JOB, question_marks
 from headwater.lineage.edges.schema_columns import join_schema_facets, split_schema_hash
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_order import order_text_after, time_us_of_order_text
@@ -28,32 +28,41 @@ class DescriptiveFacets:
         self._live = live
         self._sql = live.sql
 
-    def of_job(self, job: Name) -> dict[str, str]:
+    def job_facets(self, job: Name) -> dict[str, str]:
         """Return the newest text of each facet of a job. job: its display name."""
-        return self._shown({facet: (order, value) for _, facet, order, value in self._newest((JOB,), job, None)})
+        return self._without_deleted(
+            {facet: (order, value) for _, facet, order, value in self._newest_facets((JOB,), job, None)}
+        )
 
-    def of_dataset(self, dataset: Name, only: str | None = None, without: Container[str] = ()) -> dict[str, str]:
+    def dataset_facets(
+        self, dataset: Name, only_facet: str | None = None, excluded: Container[str] = ()
+    ) -> dict[str, str]:
         """Return the newest text of each facet of a dataset. Its own facets override input facets of the same name.
 
-        only: return just this facet. without: facets to leave out.
+        only_facet: return just this facet. excluded: facets to leave out.
         """
         names, naming = self._live.naming.names_of(dataset), self._live.naming
         found: dict[int, _Newest] = {DATASET: {}, COUNTED: {}}
         for name in names:
-            for kind, facet, order, value in self._newest((DATASET, COUNTED), name, only):
+            for kind, facet, order, value in self._newest_facets((DATASET, COUNTED), name, only_facet):
                 is_newer = facet not in found[kind] or found[kind][facet][0] < order
                 if (
                     is_newer
-                    and facet not in without
+                    and facet not in excluded
                     and naming.resolve(name, time_us_of_order_text(order)).plain == dataset.plain
                 ):
                     found[kind][facet] = order, value
         found[DATASET].pop("schema", None)
-        schema = self._schema(dataset, names) if only in (None, "schema") else {}
-        return self._shown(found[COUNTED]) | self._shown(found[DATASET]) | schema
+        schema = self._schema_facet(dataset, names) if only_facet in (None, "schema") else {}
+        return self._without_deleted(found[COUNTED]) | self._without_deleted(found[DATASET]) | schema
 
-    def until(
-        self, time_us: int, kind: int, names: Iterable[Name], only: str | None = None, without: Container[str] = ()
+    def facets_at(
+        self,
+        time_us: int,
+        kind: int,
+        names: Iterable[Name],
+        only_facet: str | None = None,
+        excluded: Container[str] = (),
     ) -> dict[str, str]:
         """Return the newest text of each facet at a time (us).
 
@@ -66,27 +75,30 @@ class DescriptiveFacets:
                 "SELECT min(d.event_order, ?1), s.digest, s.value FROM facet_set_uses d "
                 "JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ?2 AND d.name = ?3 AND d.first_us <= ?4 "
                 "ORDER BY d.event_order DESC, s.digest LIMIT ?5",
-                (order_text_after(time_us), kind, self._live.names.known(name) or 0, time_us, MAX_SETS),
+                (order_text_after(time_us), kind, self._live.names.find_number(name) or 0, time_us, MAX_SETS),
             )
         found: _Newest = {}
         for _, _, value in sorted(sets, reverse=True):
             for facet, number in facet_set_from(value):
-                if facet in found or facet in without or only not in (None, facet):
+                if facet in found or facet in excluded or only_facet not in (None, facet):
                     continue
                 text = self._live.facet_text(number)
                 if text and not (facet == "schema" and '"name"' not in text):
                     found[facet] = "", number
-        return self._shown(found)
+        return self._without_deleted(found)
 
-    def _newest(self, kinds: Sequence[int], name: Name, only: str | None) -> list[tuple[int, str, str, str | int]]:
+    def _newest_facets(
+        self, kinds: Sequence[int], name: Name, only_facet: str | None
+    ) -> list[tuple[int, str, str, str | int]]:
         """Return (kind, facet, order, text or number of the text) of the newest facets under one name."""
         return self._sql.execute(
-            f"SELECT kind, facet, event_order, value FROM newest_facets WHERE kind IN ({marks(kinds)}) AND name = ? "
+            f"SELECT kind, facet, event_order, value FROM newest_facets WHERE kind IN ({question_marks(kinds)}) "
+            "AND name = ? "
             "AND facet = coalesce(?, facet) ORDER BY kind, facet",
-            (*kinds, self._live.names.known(name) or 0, only),
+            (*kinds, self._live.names.find_number(name) or 0, only_facet),
         ).fetchall()
 
-    def _schema(self, dataset: Name, names: Iterable[Name]) -> dict[str, str]:
+    def _schema_facet(self, dataset: Name, names: Iterable[Name]) -> dict[str, str]:
         """Return the columns as a `schema` facet according to rule 12.
 
         It is the schema of the newest generation that has one, as in `Snapshot.shown_columns`. If several texts have
@@ -105,12 +117,12 @@ class DescriptiveFacets:
             for row in self._sql.execute(
                 "SELECT d.event_order, s.digest, s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
                 "WHERE d.kind = ? AND d.name = ? AND s.schema = ? ORDER BY d.event_order DESC, s.digest DESC LIMIT 1",
-                (DATASET, self._live.names.known(name) or 0, schema),
+                (DATASET, self._live.names.find_number(name) or 0, schema),
             )
         ]
         return self._live.facet_text(dict(facet_set_from(max(sets)[2]))["schema"]) if sets else None
 
-    def _shown(self, found: _Newest) -> dict[str, str]:
+    def _without_deleted(self, found: _Newest) -> dict[str, str]:
         """Return the texts of facets, except `_deleted` ones."""
         texts = {
             facet: value if isinstance(value, str) else self._live.facet_text(value)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headwater.common.errors import IndexUnreadable
-from headwater.events.times import iso
-from headwater.index.home import IndexHome, Published
-from headwater.index.stored.database import one_generation, open_for_reading
+from headwater.events.times import iso_time
+from headwater.index.home import IndexHome, PublishedFile
+from headwater.index.stored.database import open_for_reading, read_transaction
 from headwater.index.stored.edge_sets import InputLists
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import job_key
@@ -35,7 +35,7 @@ class FeedEvent(NamedTuple):
 
     id: str
     kind: str
-    value: dict[str, Any]
+    content: dict[str, Any]
 
 
 class FeedPlace(NamedTuple):
@@ -53,38 +53,38 @@ class FeedReader:
 
     def __init__(self, home: IndexHome):
         self._home = home
-        self._opened: tuple[Published, sqlite3.Connection] | None = None
+        self._opened: tuple[PublishedFile, sqlite3.Connection] | None = None
 
-    def newest(self) -> FeedPlace:
+    def end_of_feed(self) -> FeedPlace:
         """Return the end of the feed. Raises LakeUnavailable if no index can be read."""
-        with self._file() as (sql, file):
+        with self._open_file() as (sql, file):
             return FeedPlace(file, sql.execute("SELECT coalesce(max(id), 0) FROM feed").fetchone()[0])
 
-    def find(self, text: str) -> FeedPlace | None:
+    def find_place(self, event_id: str) -> FeedPlace | None:
         """Return the place of an id, or None if the feed does not contain it or no longer contains it."""
-        file, _, number = text.partition("-")
-        if not (file.isascii() and file.isdigit() and number.isascii() and number.isdigit() and len(text) < 40):
+        file, _, number = event_id.partition("-")
+        if not (file.isascii() and file.isdigit() and number.isascii() and number.isdigit() and len(event_id) < 40):
             return None
         place = FeedPlace(int(file), int(number))
-        with self._file() as (sql, current):
+        with self._open_file() as (sql, current):
             oldest, newest = sql.execute("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM feed").fetchone()
         return place if place.file == current and oldest - 1 <= place.number <= newest else None
 
-    def read(self, after: FeedPlace, until: FeedPlace | None = None) -> tuple[list[FeedEvent], FeedPlace]:
+    def read_changes(self, after: FeedPlace, until: FeedPlace | None = None) -> tuple[list[FeedEvent], FeedPlace]:
         """Return the changes after a place in whole batches, and the place after them.
 
         If the index file was replaced, the feed is read from its start. until: a place of the same file at which to
         stop.
         """
         last = until.number if until else 1 << 62
-        with self._file() as (sql, file):
+        with self._open_file() as (sql, file):
             number = after.number if after.file == file else 0
-            with one_generation(sql):
-                rows = _batches(sql, number, last)
+            with read_transaction(sql):
+                rows = _read_batches(sql, number, last)
                 found = [
                     event
                     for _, batch in groupby(rows, key=lambda row: row[1])
-                    for event in _events(sql, file, list(batch))
+                    for event in _to_events(sql, file, list(batch))
                 ]
         return found, FeedPlace(file, rows[-1][0] if rows else until.number if until else number)
 
@@ -95,20 +95,20 @@ class FeedReader:
         self._opened = None
 
     @contextmanager
-    def _file(self) -> Iterator[tuple[sqlite3.Connection, int]]:
+    def _open_file(self) -> Iterator[tuple[sqlite3.Connection, int]]:
         try:
-            if self._opened is None or self._opened[0] != self._home.current():
+            if self._opened is None or self._opened[0] != self._home.published_file():
                 self.close()
-                self._opened = self._home.open_current(open_for_reading)
+                self._opened = self._home.open_published(open_for_reading)
             published, sql = self._opened
-            with self._home.reading(published):
+            with self._home.index_errors(published):
                 yield sql, published.at_ns
         except IndexUnreadable:
             self.close()
             raise
 
 
-def _batches(sql: sqlite3.Connection, number: int, last: int) -> list[Any]:
+def _read_batches(sql: sqlite3.Connection, number: int, last: int) -> list[Any]:
     """Read the rows after a place. The last batch is complete."""
     rows = sql.execute(f"{_FEED} ORDER BY id LIMIT ?", (number, last, AT_ONCE)).fetchall()
     if len(rows) == AT_ONCE:
@@ -116,23 +116,23 @@ def _batches(sql: sqlite3.Connection, number: int, last: int) -> list[Any]:
     return rows
 
 
-def _events(sql: sqlite3.Connection, file: int, rows: list[Any]) -> Iterator[FeedEvent]:
+def _to_events(sql: sqlite3.Connection, file: int, rows: list[Any]) -> Iterator[FeedEvent]:
     edges = []
     for number, _, kind, edge_set, value in rows:
         decoded = msgspec.msgpack.decode(value)
         if kind == "edges":
             edges.append((edge_set, decoded))
         elif kind == "run":
-            shown = _run(sql, *decoded)
+            shown = _run_content(sql, *decoded)
             if shown:
                 yield FeedEvent(str(FeedPlace(file, number)), "run", shown)
         else:
             yield FeedEvent(str(FeedPlace(file, number)), kind, decoded)
     end = str(FeedPlace(file, rows[-1][0]))
-    yield from (FeedEvent(end, "edge", value) for value in _edges(sql, edges))
+    yield from (FeedEvent(end, "edge", value) for value in _changed_edges(sql, edges))
 
 
-def _run(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any] | None:
+def _run_content(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any] | None:
     query = (
         "SELECT r.kind, n.namespace, n.name, r.started_us, r.ended_us FROM run_keys k JOIN runs r ON r.run = k.id "
         "JOIN names n ON n.id = r.job WHERE k.key = ?"
@@ -142,10 +142,10 @@ def _run(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any] | None
         return None
     _, namespace, name, started_us, ended_us = row
     job = job_key(Name(namespace, name), None).shown
-    return {"run": run, "state": state, "job": job, "started": iso(started_us), "ended": iso(ended_us)}
+    return {"run": run, "state": state, "job": job, "started": iso_time(started_us), "ended": iso_time(ended_us)}
 
 
-def _edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iterator[dict[str, Any]]:
+def _changed_edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iterator[dict[str, Any]]:
     """Yield the edges between datasets that a batch added or ended.
 
     Edges that only moved to another run are left out.
@@ -154,7 +154,7 @@ def _edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iter
     lists = InputLists(sql)
     for number, live in changed:
         row = sql.execute(_EDGES_OF_SET, (number,)).fetchone()
-        lineage = lists.unpack(*row[4:]) if row else None
+        lineage = lists.unpack_edges_and_inputs(*row[4:]) if row else None
         for source in lineage.source_datasets if lineage else ():
             new_and_ended = lines.setdefault((Name(*row[:2]), Name(*row[2:4])), ({}, {}))
             columns = sum(edge.source == source for edge in lineage.edges) if lineage else 0

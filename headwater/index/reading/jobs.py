@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from headwater.events.decode import decode
-from headwater.events.rule_facets import parent_of, text_at
+from headwater.events.rule_facets import parent_facet, text_at
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.database import JOB
 from headwater.index.stored.run_facets import recent_facets
@@ -24,9 +24,9 @@ class JobAncestry:
     def __init__(self, live: LiveGraph):
         """Read from `live`, which must not be refreshed while this object is in use."""
         self._sql, self._names = live.sql, live.names
-        self.started = cache(self._started)
+        self.started = cache(self._type_and_parents)
 
-    def orchestrated(self) -> list[Name]:
+    def orchestrated_jobs(self) -> list[Name]:
         """Return the jobs of type TASK or DAG. Only these can depend on each other through control flow."""
         rows = self._sql.execute(
             "SELECT j.key FROM newest_facets f JOIN facet_texts t ON t.id = f.value "
@@ -36,7 +36,7 @@ class JobAncestry:
         )
         return sorted(self._names.name(key) for (key,) in rows)
 
-    def named(self, namespace: str | None, name: str) -> list[Name]:
+    def jobs_by_display_name(self, namespace: str | None, name: str) -> list[Name]:
         """Return the keys of the jobs with this display name, in one namespace or in all (None)."""
         where, values = ("AND n.namespace = ?", (name, namespace)) if namespace is not None else ("", (name,))
         rows = self._sql.execute(
@@ -44,50 +44,50 @@ class JobAncestry:
         )
         return sorted(self._names.name(key) for (key,) in rows)
 
-    def facet(self, job: Name, facet: str) -> Any:
+    def newest_run_facet(self, job: Name, facet: str) -> Any:
         """Return a decoded facet of a job's newest run, or None if the run or the index does not have it."""
-        row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
-        return self._facet(row[1], facet) if row else None
+        row = self._sql.execute(_NEWEST, (self._number_of_name(job),)).fetchone()
+        return self._run_facet(row[1], facet) if row else None
 
-    def _started(self, job: Name) -> JobPosition:
+    def _type_and_parents(self, job: Name) -> JobPosition:
         """Return the type, parent and root of a job by its key.
 
         A parent without events has the name from `parent` facets.
         """
         shown, named = self._sql.execute(
-            "SELECT display_name, parent FROM jobs WHERE key = ?", (self._number(job),)
+            "SELECT display_name, parent FROM jobs WHERE key = ?", (self._number_of_name(job),)
         ).fetchone() or (0, None)
-        row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
-        kind = self._kind(shown)
+        row = self._sql.execute(_NEWEST, (self._number_of_name(job),)).fetchone()
+        kind = self._job_type(shown)
         if row is None or row[2] is None:
             return JobPosition(kind)
         run, key, parent, execution, parent_job, root_job = row
         above = parent_job or named
         is_further = execution not in (run, parent)
-        root = (self._names.name(root_job) if root_job else self._root(key)) if is_further else None
+        root = (self._names.name(root_job) if root_job else self._root_job(key)) if is_further else None
         return JobPosition(kind, self._names.name(above) if above else None, root)
 
-    def _kind(self, shown: int) -> str:
+    def _job_type(self, display_name: int) -> str:
         row = self._sql.execute(
             "SELECT t.value FROM newest_facets f JOIN facet_texts t ON t.id = f.value "
             "WHERE f.kind = ? AND f.name = ? AND f.facet = 'jobType'",
-            (JOB, shown),
+            (JOB, display_name),
         ).fetchone()
         return text_at(decode(row[0].encode()), "jobType") or "" if row else ""
 
-    def _root(self, run: str) -> Name | None:
+    def _root_job(self, run: str) -> Name | None:
         """Return the name of a run's root job from its `parent` facet, or None if the index no longer has the facet."""
-        text = parent_of(recent_facets(self._sql, [run]).get(run, {}))
+        text = parent_facet(recent_facets(self._sql, [run]).get(run, {}))
         facet = decode(text) if text else None
         namespace, name = (text_at(facet, "root", "job", word) for word in ("namespace", "name"))
         return job_key(Name(namespace, name), None) if namespace is not None and name else None
 
-    def _facet(self, run: str, facet: str) -> Any:
+    def _run_facet(self, run: str, facet: str) -> Any:
         text = recent_facets(self._sql, [run]).get(run, {}).get(facet)
         return decode(text) if text else None
 
-    def _number(self, name: Name) -> int:
-        return self._names.known(name) or 0
+    def _number_of_name(self, name: Name) -> int:
+        return self._names.find_number(name) or 0
 
 
 _MOST = 20
@@ -103,5 +103,5 @@ _SENT = (
 
 def original_names(live: LiveGraph, job: Name) -> list[str]:
     """Return the 20 newest original names that the rules turned into a job's display name, newest first."""
-    rows = live.sql.execute(_SENT, (live.names.known(job) or 0, _SCAN_LIMIT, _MOST))
+    rows = live.sql.execute(_SENT, (live.names.find_number(job) or 0, _SCAN_LIMIT, _MOST))
     return [live.names.name(number).name for number, _ in rows]

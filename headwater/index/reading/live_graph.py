@@ -11,13 +11,13 @@ from msgspec import json
 
 from headwater.common.garbage_collection import gc_paused
 from headwater.common.resources import close_on_error
-from headwater.index.stored.database import DATASET, DELETED_JOB, DELETED_NAMESPACE, marks, open_for_reading
+from headwater.index.stored.database import DATASET, DELETED_JOB, DELETED_NAMESPACE, open_for_reading, question_marks
 from headwater.index.stored.datasets import SqliteNaming, TagTable
 from headwater.index.stored.edge_sets import InputLists
 from headwater.index.stored.integrity import check_pages
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, NameNumbers
 from headwater.index.stored.packing import names_from
-from headwater.index.stored.schemas import SqliteContents, mention_from
+from headwater.index.stored.schemas import SqliteContents, mention_from_row
 from headwater.lineage.edges.candidates import INPUTS_ONLY, NO_SOURCES, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns, decode_spellings, preferred_spellings
@@ -86,10 +86,10 @@ class LiveGraph(Snapshot):
         self.path, self._rules = path, rules
         check_pages(path)
         with close_on_error(open_for_reading(path)) as self.sql:
-            self._begin(remask)
+            self._load_graph(remask)
         gc.freeze()  # the graph is long-lived: garbage collection must not scan it during a request
 
-    def _begin(self, remask: Remask) -> None:
+    def _load_graph(self, remask: Remask) -> None:
         self.names = NameNumbers(self.sql)
         self._names_in_time = SqliteNaming(self.sql, self.names)
         super().__init__(self._names_in_time, remask, self._rules)
@@ -128,15 +128,15 @@ class LiveGraph(Snapshot):
         moved = self._names_in_time.refresh()
         with gc_paused():
             loaded = (self._load_edge_sets(), self._load_rewrites(), self._load_datasets())
-            newest = max(*loaded, self._newest_entity(), self.generation)
+            newest = max(*loaded, self._newest_entity_generation(), self.generation)
         self.naming_generation, self.api_generation = (
             newest if moved else self.naming_generation,
-            self._newest_api_change(),
+            self._newest_api_change_generation(),
         )
         self.removed_before_us = self._removed_before_us()
         self._tags = self._counted = None
         self._jobs.clear()
-        self.forget()
+        self.clear_caches()
         self.generation, self._data_version = newest, version
 
     def end_read(self) -> None:
@@ -180,8 +180,8 @@ class LiveGraph(Snapshot):
     def _known_lists(self, dataset: Name) -> ColumnListSet:
         lists = ColumnListSet(has_parts=self.is_written_by_parts(dataset.plain))
         for name in self.naming.names_of(dataset.plain):
-            rows = self.sql.execute(_SEEN, (self.names.known(name) or 0,))
-            for seen in map(mention_from, rows):
+            rows = self.sql.execute(_SEEN, (self.names.find_number(name) or 0,))
+            for seen in map(mention_from_row, rows):
                 if seen.described_dataset(name, self.naming) == dataset:
                     lists.add_mention(seen)
         return lists
@@ -205,7 +205,7 @@ class LiveGraph(Snapshot):
     def is_in_events(self, dataset: Name) -> bool:
         """Return whether an event names a dataset, even if no run that names it completed."""
         query = "SELECT 1 FROM entities WHERE kind = ? AND name = ?"
-        numbers = (self.names.known(name) or 0 for name in self.naming.names_of(dataset))
+        numbers = (self.names.find_number(name) or 0 for name in self.naming.names_of(dataset))
         return any(self.sql.execute(query, (DATASET, number)).fetchone() for number in numbers)
 
     def display_names(self, rules: NameRules) -> DisplayNames:
@@ -229,7 +229,7 @@ class LiveGraph(Snapshot):
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
         """Return the current tags by dataset."""
         if self._tags is None:
-            self._tags = newest_tags(TagTable(self.sql, self.names).facets(), self.naming)
+            self._tags = newest_tags(TagTable(self.sql, self.names).all_facets(), self.naming)
         return self._tags
 
     def tags_of(self, datasets: Collection[Name]) -> Mapping[Name, Sequence[Tag]]:
@@ -240,7 +240,7 @@ class LiveGraph(Snapshot):
         table, found = TagTable(self.sql, self.names), {}
         for dataset in datasets:
             names = sorted(self.naming.names_of(dataset))
-            read = table.newest_of if len(names) == 1 else table.facets
+            read = table.newest_facets if len(names) == 1 else table.all_facets
             tags = newest_tags((facet for name in names for facet in read(name)), self.naming).get(dataset)
             if tags:
                 found[dataset] = tags
@@ -254,40 +254,41 @@ class LiveGraph(Snapshot):
                 "SELECT v.job FROM runs v JOIN run_keys k ON k.id = v.run WHERE v.job_key = ? "
                 f"ORDER BY {_NEWEST_RUN} LIMIT 1"
             )
-            row = self.sql.execute(query, (self.names.known(key) or 0,)).fetchone()
+            row = self.sql.execute(query, (self.names.find_number(key) or 0,)).fetchone()
             found = self._jobs[key] = job_key(self.names.name(row[0]), None) if row else key
         return found
 
-    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return a cached value of this generation. make: called if there is none."""
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return a cached value of this generation. compute: called if there is none."""
         if key not in self._cached:
-            self._cached[key] = make()
+            self._cached[key] = compute()
         found: T = self._cached[key]
         return found
 
-    def listed(self, key: Hashable, make: Callable[[], Sequence[T]]) -> Sequence[T]:
+    def cached_list(self, key: Hashable, load: Callable[[], Sequence[T]]) -> Sequence[T]:
         """Return a complete list, from which a caller takes a page; cached for the next pages of this generation.
 
         A list that is too long for the cache is computed for each page.
         """
         found = self._lists.get(key)
         if found is None:
-            found, weight = (rows := make()), len(rows) * _ROW_WEIGHT
+            found, weight = (rows := load()), len(rows) * _ROW_WEIGHT
             if weight <= MAX_EDGES:
                 self._lists.put(key, found, weight)
         return found
 
-    def across_generations(self, key: Hashable, make: Callable[[], T], *, reset: bool = False) -> T:
-        """Return a value that stays cached across generations. The caller updates it, for example with `changed_since`.
+    def cached_across_generations(self, key: Hashable, compute: Callable[[], T], *, reset: bool = False) -> T:
+        """Return a value that stays cached across generations.
 
+        The caller updates it, for example with `entities_changed_since`.
         reset: create a new value in any case.
         """
         if reset or key not in self._across_generations:
-            self._across_generations[key] = make()
+            self._across_generations[key] = compute()
         found: T = self._across_generations[key]
         return found
 
-    def forget(self) -> None:
+    def clear_caches(self) -> None:
         """Clear the caches of this generation."""
         self._cached.clear()
         self._seen_times.clear()
@@ -368,8 +369,8 @@ class LiveGraph(Snapshot):
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a dataset generation that began last, or None."""
-        if self._rules.has_write_rules(dataset) or self._proofs(dataset):
-            return self.cached(("decided rewrite", dataset), lambda: self._decided_rewrite(dataset))
+        if self._rules.has_write_rules(dataset) or self._commit_proofs(dataset):
+            return self.cached(("decided rewrite", dataset), lambda: self._declared_or_proven_rewrite(dataset))
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
         if every == whole or not self.cached(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
             return every
@@ -377,10 +378,10 @@ class LiveGraph(Snapshot):
 
     def rewrite_source(self, dataset: Name, run_key: str) -> RewriteEvidence | None:
         """Return how Headwater knows that a run replaced all rows of a dataset, or None if it did not."""
-        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
+        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._commit_proofs(dataset)
         names = self.naming.names_of(dataset.plain)
         rows = self.sql.execute(
-            f"{_WRITES} WHERE g.output = ? AND k.key = ?", (self.names.known(dataset) or 0, run_key)
+            f"{_WRITES} WHERE g.output = ? AND k.key = ?", (self.names.find_number(dataset) or 0, run_key)
         ).fetchall()
         for *_, layer, job, kind, producer, key in rows:
             sender = self.names.name(producer).namespace if producer else ""
@@ -403,21 +404,21 @@ class LiveGraph(Snapshot):
     def job_seen_us(self, job: Name) -> int:
         """Return the time of a job's newest event (us), 0 if there is none."""
         query = "SELECT max(last_us) FROM runs WHERE job_key = ?"
-        return int(self.sql.execute(query, (self.names.known(job) or 0,)).fetchone()[0] or 0)
+        return int(self.sql.execute(query, (self.names.find_number(job) or 0,)).fetchone()[0] or 0)
 
     def run_times_us(self, job: Name) -> Iterable[int]:
         """Return the newest event time (us) of each run of a job."""
         query = "SELECT last_us FROM runs WHERE job_key = ? AND kind = 'RUN'"
-        return [last_us for (last_us,) in self.sql.execute(query, (self.names.known(job) or 0,))]
+        return [last_us for (last_us,) in self.sql.execute(query, (self.names.find_number(job) or 0,))]
 
     def newest_event_us(self) -> int | None:
         """Return the time (us) of the newest event that is not ahead of its receipt."""
         row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()
         return row[0] if row else None
 
-    def _decided_rewrite(self, dataset: Name) -> WholeRewrite | None:
+    def _declared_or_proven_rewrite(self, dataset: Name) -> WholeRewrite | None:
         """Return the last rewrite of a dataset for which users declare write kinds or commits prove them."""
-        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
+        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._commit_proofs(dataset)
         names, found = self.naming.names_of(dataset.plain), None
         declares = self._rules.has_write_rules(dataset)
         rewriting = set[int]()
@@ -432,7 +433,7 @@ class LiveGraph(Snapshot):
             decided = decide_write_kind(self._rules, job_output, write)
             if group not in rewriting and is_whole_rewrite(decided, has_parts=by_parts):
                 rewriting.add(group)
-                halves = self._halves(dataset, execution, time_us) if started_us == last_us else []
+                halves = self._writes_by_execution(dataset, execution, time_us) if started_us == last_us else []
                 began_us = start_of_rewrite(job_output.job, started_us, last_us, halves)
                 found = max(found or WholeRewrite(began_us, time_us), WholeRewrite(began_us, time_us))
         return found
@@ -442,7 +443,7 @@ class LiveGraph(Snapshot):
 
         whole_runs: ids of runs that are needed in addition to those whose events report a rewrite; None for all writes.
         """
-        output = self.names.known(dataset) or 0
+        output = self.names.find_number(dataset) or 0
         newest = "ORDER BY v.started_us DESC, v.time_us DESC"
         if whole_runs is None or not all(map(is_uuid, whole_runs)):
             return iter(self.sql.execute(f"{_WRITES} WHERE g.output = ? {newest}", (output,)))
@@ -456,34 +457,36 @@ class LiveGraph(Snapshot):
         promoted = self.sql.execute(query, (json.encode(sorted(whole_runs)).decode(), output))
         return merge(*reported, promoted, key=itemgetter(1, 3), reverse=True)
 
-    def _halves(self, dataset: Name, execution: int, until_us: int) -> list[tuple[Name, int]]:
+    def _writes_by_execution(self, dataset: Name, execution: int, until_us: int) -> list[tuple[Name, int]]:
         """Return the job and time of each write by an execution into a dataset, up to a time (us)."""
         query = (
             "SELECT g.job, v.time_us FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
             "WHERE g.output = ? AND v.execution = ? AND v.time_us <= ?"
         )
-        rows = self.sql.execute(query, (self.names.known(dataset) or 0, execution, until_us))
+        rows = self.sql.execute(query, (self.names.find_number(dataset) or 0, execution, until_us))
         return [(self.names.name(job), time_us) for job, time_us in rows]
 
-    def _proofs(self, dataset: Name) -> CommitProofs:
+    def _commit_proofs(self, dataset: Name) -> CommitProofs:
         """Return the proofs of commits for the writes of a dataset."""
-        if not self.cached(("any proofs",), self._has_proofs):
+        if not self.cached(("any proofs",), self._has_commit_proofs):
             return NO_PROOFS
-        return self.cached(("proofs", dataset.plain), lambda: self._read_proofs(dataset.plain))
+        return self.cached(("proofs", dataset.plain), lambda: self._read_commit_proofs(dataset.plain))
 
-    def _has_proofs(self) -> bool:
+    def _has_commit_proofs(self) -> bool:
         return self.sql.execute("SELECT 1 FROM commit_proofs LIMIT 1").fetchone() is not None
 
-    def _read_proofs(self, dataset: Name) -> CommitProofs:
-        known = {number: name for name in self.naming.names_of(dataset) if (number := self.names.known(name))}
-        query = f"SELECT name, run_id, is_whole FROM commit_proofs WHERE name IN ({marks([*known])})"
+    def _read_commit_proofs(self, dataset: Name) -> CommitProofs:
+        known = {number: name for name in self.naming.names_of(dataset) if (number := self.names.find_number(name))}
+        query = f"SELECT name, run_id, is_whole FROM commit_proofs WHERE name IN ({question_marks([*known])})"
         rows = self.sql.execute(query, [*known])
         return CommitProofs(CommitProof(run_id, known[number], bool(is_whole)) for number, run_id, is_whole in rows)
 
     def is_written_by_parts(self, dataset: Name) -> bool:
         """Return whether an event mentions a part of a dataset or writes its partitions."""
-        known = [number for name in self.naming.names_of(dataset) if (number := self.names.known(name)) is not None]
-        query = f"SELECT 1 FROM partitioned_names WHERE name IN ({marks(known)}) LIMIT 1"
+        known = [
+            number for name in self.naming.names_of(dataset) if (number := self.names.find_number(name)) is not None
+        ]
+        query = f"SELECT 1 FROM partitioned_names WHERE name IN ({question_marks(known)}) LIMIT 1"
         return bool(known and self.sql.execute(query, known).fetchone())
 
     def was_read(self, dataset: Name) -> bool:
@@ -492,7 +495,7 @@ class LiveGraph(Snapshot):
             "SELECT 1 FROM reads r JOIN edges v ON v.read_set = r.read_set JOIN edge_sets e ON e.number = v.edge_set "
             "WHERE r.name = ? AND e.runs > 0 LIMIT 1"
         )
-        return bool(self.sql.execute(query, (self.names.known(dataset) or 0,)).fetchone())
+        return bool(self.sql.execute(query, (self.names.find_number(dataset) or 0,)).fetchone())
 
     def close(self) -> None:
         """Close the index file."""
@@ -502,10 +505,10 @@ class LiveGraph(Snapshot):
         row = self.sql.execute("SELECT max(before_us) FROM removed_events").fetchone()
         return row[0] if row else None
 
-    def _newest_entity(self) -> int:
+    def _newest_entity_generation(self) -> int:
         return int(self.sql.execute("SELECT max(generation) FROM entities").fetchone()[0] or 0)
 
-    def _newest_api_change(self) -> int:
+    def _newest_api_change_generation(self) -> int:
         return int(self.sql.execute("SELECT max(generation) FROM changes").fetchone()[0] or 0)
 
     def _load_edge_sets(self) -> int:
@@ -524,7 +527,7 @@ class LiveGraph(Snapshot):
             if runs > 0 and (any(counts) or layer == "observed"):
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
                 sources = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
-                edge_set = EdgeSet(lists.unpack(value, inputs), *counts, *sources)
+                edge_set = EdgeSet(lists.unpack_edges_and_inputs(value, inputs), *counts, *sources)
                 self._put(number, job_output, edge_set, last_us, later=True)
         self.graph.connect()
         return newest

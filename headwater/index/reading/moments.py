@@ -15,12 +15,12 @@ CODE = "sourceCodeLocation"
 _SHOWN = 5
 
 
-def last_green_us(live: LiveGraph, job: str) -> int:
+def last_success_us(live: LiveGraph, job: str) -> int:
     """Return when the newest COMPLETE attempt of a job ended (us). job: a name, or `namespace/name`.
 
     Raises NotKnown if there is none, WrongQuestion if several jobs have the name.
     """
-    keys = _jobs(live, job)
+    keys = _job_name_number(live, job)
     query = "SELECT max(time_us) FROM runs WHERE job_key = ? AND kind = 'RUN' AND completed"
     found: int | None = live.sql.execute(query, (keys,)).fetchone()[0]
     if found is None:
@@ -30,14 +30,14 @@ def last_green_us(live: LiveGraph, job: str) -> int:
 
 def before_run_us(live: LiveGraph, run_id: str) -> int:
     """Return the microsecond before a run began. Raises NotKnown, or WrongQuestion if several runs have the id."""
-    key = RunHistory(live).key(run_id)
+    key = RunHistory(live).find_run_key(run_id)
     query = "SELECT r.started_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
     return int(live.sql.execute(query, (key,)).fetchone()[0]) - 1
 
 
 def after_run_us(live: LiveGraph, run_id: str) -> int:
     """Return the time of a run's newest event (us). Raises NotKnown, or WrongQuestion if several runs have the id."""
-    key = RunHistory(live).key(run_id)
+    key = RunHistory(live).find_run_key(run_id)
     query = "SELECT r.time_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
     return int(live.sql.execute(query, (key,)).fetchone()[0])
 
@@ -49,7 +49,7 @@ def before_deploy_us(live: LiveGraph, version: str) -> int:
     NotKnown.
     """
     first: dict[str, int] = {}
-    for text, at_us in _versions(live):
+    for text, at_us in _first_reported_versions(live):
         first[text] = min(at_us, first.get(text, at_us))
     matching = [at_us for text, at_us in first.items() if text.startswith(version)]
     if not matching:
@@ -58,7 +58,7 @@ def before_deploy_us(live: LiveGraph, version: str) -> int:
     return (min(matching) if version else max(matching)) - 1
 
 
-def _versions(live: LiveGraph) -> Iterator[tuple[str, int]]:
+def _first_reported_versions(live: LiveGraph) -> Iterator[tuple[str, int]]:
     rows = live.sql.execute(
         "SELECT min(d.first_us), s.value FROM facet_set_uses d JOIN facet_sets s ON s.id = d.facet_set "
         "WHERE d.kind = ? GROUP BY s.id",
@@ -70,7 +70,7 @@ def _versions(live: LiveGraph) -> Iterator[tuple[str, int]]:
         yield from ((text, at_us) for name in ("version", "tag") if (text := text_at(facet, name)))
 
 
-def _jobs(live: LiveGraph, job: str) -> int:
+def _job_name_number(live: LiveGraph, job: str) -> int:
     query = (
         "SELECT j.key, n.namespace, n.name FROM names n JOIN jobs j ON j.display_name = n.id "
         "WHERE n.name = ?1 OR n.namespace || '/' || n.name = ?1 ORDER BY 2, 3"

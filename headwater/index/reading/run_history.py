@@ -9,7 +9,7 @@ from headwater.common.errors import NotKnown, WrongQuestion
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.candidates import CANDIDATE_COLUMNS
 from headwater.index.stored.edge_sets import InputLists
-from headwater.index.stored.events import JOB, RUN, Place, RunFactsTable, newest_places
+from headwater.index.stored.events import JOB, RUN, Place, RunFactsTable, newest_facet_places
 from headwater.index.stored.numbers import NEWEST_WRITE, RunNumbers
 from headwater.lineage.edges.candidates import Candidate
 from headwater.lineage.edges.output_lineage import OutputLineage
@@ -43,12 +43,12 @@ class RelatedRun(NamedTuple):
     state: str = ""
 
 
-class RunPlaces(NamedTuple):
+class RunEventPlaces(NamedTuple):
     """Places in bronze: of the newest facets of a run, of the newest facets of its job, and of its last events."""
 
-    run: set[Place]
-    job: set[Place]
-    last: set[Place]
+    run_facets: set[Place]
+    job_facets: set[Place]
+    last_events: set[Place]
 
 
 class RunHistory:
@@ -59,10 +59,10 @@ class RunHistory:
         self._live, self._sql, self._names = live, live.sql, live.names
         self._lists = InputLists(live.sql)
 
-    def key(self, run_id: str, *, whole: bool = False) -> str:
+    def find_run_key(self, run_id: str, *, exact: bool = False) -> str:
         """Return the key of a run by its id, or by a prefix of the id that no other run has.
 
-        whole: accept no prefix, because the answer changes the run. Raises NotKnown if no event has the id,
+        exact: accept no prefix, because the answer changes the run. Raises NotKnown if no event has the id,
         WrongQuestion if several runs have it. A key that contains the job is JSON which begins with the run id, so an
         SQL index finds it.
         """
@@ -74,8 +74,8 @@ class RunHistory:
         ).fetchall()
         keys = sorted(key for (key,) in rows)
         if not keys:
-            near = self._beginning(run_id)
-            if len(near) == 1 and not whole:
+            near = self._run_ids_by_prefix(run_id)
+            if len(near) == 1 and not exact:
                 return near[0]
             raise NotKnown("run", run_id, near, "Write the run id as its events do; `headwater events` lists them.")
         if len(keys) > 1:
@@ -84,9 +84,9 @@ class RunHistory:
             )
         return str(keys[0])
 
-    def _beginning(self, run_id: str) -> list[str]:
+    def _run_ids_by_prefix(self, prefix: str) -> list[str]:
         """Return runs with events whose id starts with this text: pages and tables show only the start of an id."""
-        text, is_cut = parse_id_prefix(run_id)
+        text, is_cut = parse_id_prefix(prefix)
         if not text:
             return []
         no_uuid = msgspec.json.encode([text]).decode()[:-2] if is_cut else text.lower()
@@ -97,11 +97,11 @@ class RunHistory:
         )
         return [key for (key,) in self._sql.execute(query, (text.lower(), no_uuid, _MAX_SIMILAR))]
 
-    def schema(self, dataset: Name) -> str | None:
+    def newest_schema_hash(self, dataset: Name) -> str | None:
         """Return the content hash of a dataset's newest schema."""
         return self._live.schema(dataset)
 
-    def places(self, key: str, limit: int) -> set[Place]:
+    def event_places(self, key: str, limit: int) -> set[Place]:
         """Return the places in bronze of a run's newest events."""
         rows = self._sql.execute(
             "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN event_facts p ON p.run = k.id "
@@ -110,26 +110,28 @@ class RunHistory:
         )
         return set(rows)
 
-    def run(self, key: str) -> Run:
+    def merged_run(self, key: str) -> Run:
         """Return a run, merged from all its events."""
         facts = RunFactsTable(self._sql, RunNumbers(self._sql)).facts([key])
         return merge_run(next(iter(facts.values())), self._live.naming)
 
-    def find(self, run_id: str) -> tuple[str, RunPlaces]:
+    def find_run(self, run_id: str) -> tuple[str, RunEventPlaces]:
         """Return the key of a run and the places in bronze of what its events report.
 
         run_id: as sent. If it is not a UUID and several jobs used it, pass the JSON `["id","namespace","job"]`. Raises
         the same errors as `key`.
         """
-        key = self.key(run_id)
+        key = self.find_run_key(run_id)
         rows = self._sql.execute(
             "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN event_facts p ON p.run = k.id "
             "JOIN partitions s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC, p.event LIMIT ?",
             (key, _MAX_EVENTS),
         ).fetchall()
-        return key, RunPlaces(newest_places(self._sql, key, RUN), newest_places(self._sql, key, JOB), {*rows})
+        return key, RunEventPlaces(
+            newest_facet_places(self._sql, key, RUN), newest_facet_places(self._sql, key, JOB), {*rows}
+        )
 
-    def read_by(self, key: str) -> Iterator[Name]:
+    def datasets_read_by(self, key: str) -> Iterator[Name]:
         """Yield the datasets that a run read according to its lineage: some producers report no inputs (rule 5)."""
         query = (
             "SELECT DISTINCT d.name FROM run_keys k JOIN candidates v ON v.run = k.id "
@@ -141,31 +143,34 @@ class RunHistory:
         """Return how Headwater knows that a run replaced all rows of a dataset (rule 6.7), or None if it did not."""
         return self._live.rewrite_source(dataset, key)
 
-    def unread(self, key: str) -> dict[Name, str]:
+    def unread_sql_reasons(self, key: str) -> dict[Name, str]:
         """Return, for each dataset that a run wrote, why its SQL yields no or incomplete lineage."""
         query = (
             "SELECT e.value, e.inputs FROM run_keys k JOIN candidates v ON v.run = k.id "
             "JOIN edges e ON e.edge_set = v.edge_set WHERE k.key = ?"
         )
-        lineages = (self._lists.unpack(*row) for row in self._sql.execute(query, (key,)).fetchall())
+        lineages = (self._lists.unpack_edges_and_inputs(*row) for row in self._sql.execute(query, (key,)).fetchall())
         return {
             each.output.plain: each.unread_sql_reason for each in lineages if each.output and each.unread_sql_reason
         }
 
-    def written_before(self, dataset: Name, time_us: int, key: str) -> RelatedRun | None:
-        """Return the newest other run that wrote a dataset at or before a time (us). key: the run to ignore."""
+    def previous_writer(self, dataset: Name, time_us: int, excluded_key: str) -> RelatedRun | None:
+        """Return the newest other run that wrote a dataset at or before a time (us).
+
+        excluded_key: the run to ignore.
+        """
         row = self._sql.execute(
             "SELECT k.key, v.time_us, r.job FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
             "JOIN runs r ON r.run = v.run "
             "JOIN run_keys k ON k.id = v.run WHERE g.output = ? AND +g.layer = 'observed' AND v.time_us <= ? "
             f"AND k.key <> ? ORDER BY {NEWEST_WRITE} LIMIT 1",
-            (self._number(dataset), time_us, key),
+            (self._number_of_name(dataset), time_us, excluded_key),
         ).fetchone()
         return self._related_run(*row) if row else None
 
-    def read_after(self, dataset: Name, time_us: int) -> Iterator[RelatedRun]:
+    def readers_until_next_write(self, dataset: Name, time_us: int) -> Iterator[RelatedRun]:
         """Yield the runs that read a dataset between a time (us) and its next write."""
-        number = self._number(dataset)
+        number = self._number_of_name(dataset)
         next_write = self._sql.execute(
             "SELECT min(v.time_us) FROM job_outputs g JOIN candidates v ON v.job_output = g.id "
             "WHERE g.output = ? AND +g.layer = 'observed' AND v.time_us > ?",
@@ -180,7 +185,7 @@ class RunHistory:
         )
         return (self._related_run(*row) for row in rows)
 
-    def children(self, key: str, limit: int) -> Iterator[RelatedRun]:
+    def runs_of_execution(self, key: str, limit: int) -> Iterator[RelatedRun]:
         """Yield the runs that belong to an execution, newest first. key: of the execution."""
         rows = self._sql.execute(
             "SELECT k.key, r.time_us, r.job, r.state FROM run_keys e JOIN runs r ON r.execution = e.id "
@@ -190,34 +195,34 @@ class RunHistory:
         )
         return (self._related_run(*row) for row in rows)
 
-    def candidates(self, dataset: Name) -> Iterator[tuple[str, Name, list[Candidate[Sequence[int]]]]]:
+    def dataset_candidates(self, dataset: Name) -> Iterator[tuple[str, Name, list[Candidate[Sequence[int]]]]]:
         """Yield (layer, job, candidates) of the runs that wrote a dataset, newest first, with the numbers of edge sets.
 
         Each list has at most one candidate more than `SCAN_LIMIT`, which shows that there are more.
         """
         query = "SELECT id, layer, job FROM job_outputs WHERE output = ? AND +layer <> 'attempted'"
         for name in self._names.generations(dataset):
-            for job_output, layer, job in self._sql.execute(query, (self._number(name),)).fetchall():
+            for job_output, layer, job in self._sql.execute(query, (self._number_of_name(name),)).fetchall():
                 rows = self._sql.execute(_CANDIDATES, (job_output,))
                 yield layer, self._names.name(job), [Candidate._make((*row[:-1], row[-1:])) for row in rows]
 
     def output_lineage(self, edge_set: int) -> OutputLineage:
         """Return an edge set by its number."""
         query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
-        return self._lists.unpack(*self._sql.execute(query, (edge_set,)).fetchone())
+        return self._lists.unpack_edges_and_inputs(*self._sql.execute(query, (edge_set,)).fetchone())
 
-    def key_of(self, run: int) -> str:
+    def run_key_of(self, run: int) -> str:
         """Return the key of a run by its number."""
         return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (run,)).fetchone()[0])
 
-    def job_of(self, key: str) -> Name | None:
+    def job_key_of_run(self, key: str) -> Name | None:
         """Return the key of a run's job, or None if the run is unknown."""
         query = "SELECT r.job_key FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
         row = self._sql.execute(query, (key,)).fetchone()
         return self._names.name(row[0]) if row else None
 
-    def _number(self, name: Name) -> int:
-        return self._names.known(name) or 0
+    def _number_of_name(self, name: Name) -> int:
+        return self._names.find_number(name) or 0
 
     def _related_run(self, key: str, time_us: int, job: int, state: str = "") -> RelatedRun:
         return RelatedRun(key, time_us, self._names.name(job), state)
@@ -251,9 +256,9 @@ class TreeRun(NamedTuple):
     state: str | None
     started_us: int | None
     ended_us: int | None
-    children: int
-    parent: int | None
-    execution: int | None
+    child_count: int
+    parent_number: int | None
+    execution_number: int | None
     job: Name | None
 
 
@@ -264,10 +269,13 @@ class RunTree:
         """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._names = live, live.sql, live.names
 
-    def find(self, run_id: str) -> TreeRun:
-        """Return a run by its id, even if only other runs name it. Raises the same errors as `RunHistory.key`."""
+    def find_run(self, run_id: str) -> TreeRun:
+        """Return a run by its id, even if only other runs name it.
+
+        Raises the same errors as `RunHistory.find_run_key`.
+        """
         try:
-            key = RunHistory(self._live).key(run_id)
+            key = RunHistory(self._live).find_run_key(run_id)
         except NotKnown:
             key = run_id.lower()
             named = (
@@ -275,39 +283,39 @@ class RunTree:
             )
             if not self._sql.execute(named, (key,)).fetchone():
                 raise
-        return self._one("k.key = ?", key)
+        return self._query_run("k.key = ?", key)
 
-    def above(self, run: TreeRun) -> list[TreeRun]:
+    def ancestors(self, run: TreeRun) -> list[TreeRun]:
         """Return the ancestors of a run, the nearest first, up to its execution."""
         found = [run]
-        while found[-1].parent is not None and len(found) <= _MAX_ANCESTORS:
-            if any(each.number == found[-1].parent for each in found):
+        while found[-1].parent_number is not None and len(found) <= _MAX_ANCESTORS:
+            if any(each.number == found[-1].parent_number for each in found):
                 break
-            found.append(self._one("k.id = ?", found[-1].parent))
-        roots = [each.execution for each in found if each.execution is not None]
+            found.append(self._query_run("k.id = ?", found[-1].parent_number))
+        roots = [each.execution_number for each in found if each.execution_number is not None]
         if roots and all(each.number != roots[-1] for each in found):
-            found.append(self._one("k.id = ?", roots[-1]))
+            found.append(self._query_run("k.id = ?", roots[-1]))
         return found[1:]
 
-    def below(self, run: TreeRun, limit: int, offset: int) -> list[TreeRun]:
+    def children_page(self, run: TreeRun, limit: int, offset: int) -> list[TreeRun]:
         """Return a page of a run's children, ordered by their start."""
         rows = self._sql.execute(
             f"{_CHILDREN} {_NODE} FROM child JOIN run_keys k ON k.id = child.run LEFT JOIN runs r ON r.run = k.id "
             "ORDER BY began, k.key LIMIT ?2 OFFSET ?3",
             (run.number, limit, offset),
         )
-        return [self._read(row) for row in rows]
+        return [self._from_row(row) for row in rows]
 
-    def states(self, run: TreeRun) -> Iterator[tuple[str | None, int]]:
+    def child_state_counts(self, run: TreeRun) -> Iterator[tuple[str | None, int]]:
         """Yield the number of a run's children in each state."""
         query = (
             f"{_CHILDREN} SELECT r.state, count(*) FROM child LEFT JOIN runs r ON r.run = child.run GROUP BY r.state"
         )
         return iter(self._sql.execute(query, (run.number,)).fetchall())
 
-    def _one(self, where: str, value: str | int) -> TreeRun:
+    def _query_run(self, where: str, value: str | int) -> TreeRun:
         query = f"{_NODE} FROM run_keys k LEFT JOIN runs r ON r.run = k.id WHERE {where}"
-        return self._read(self._sql.execute(query, (value,)).fetchone())
+        return self._from_row(self._sql.execute(query, (value,)).fetchone())
 
-    def _read(self, row: tuple[Any, ...]) -> TreeRun:
+    def _from_row(self, row: tuple[Any, ...]) -> TreeRun:
         return TreeRun._make((*row[:-1], self._names.name(row[-1]) if row[-1] else None))

@@ -62,11 +62,11 @@ class ListedRun(NamedTuple):
     time_us: int
 
 
-def listed_runs(live: LiveGraph, wanted: RunFilter, page: ListPage, now_us: int) -> ResultPage[ListedRun]:
+def listed_runs(live: LiveGraph, run_filter: RunFilter, page: ListPage, now_us: int) -> ResultPage[ListedRun]:
     """Return a page of runs. Raises WrongQuestion if the sort order or the cursor is invalid."""
     order = _ORDER.page_order(page)
     live.sql.create_function("folded", 1, str.casefold, deterministic=True)
-    where, values = _conditions(wanted, page.folded, now_us)
+    where, values = _sql_conditions(run_filter, page.folded_text, now_us)
     total = live.sql.execute(f"SELECT count(*) FROM runs r WHERE {where}", values).fetchone()[0]
     direction, beyond = ("DESC", "<") if order.descending else ("ASC", ">")
     if order.after is not None:
@@ -83,12 +83,12 @@ def listed_runs(live: LiveGraph, wanted: RunFilter, page: ListPage, now_us: int)
     return ResultPage(found, total, _ORDER.cursor(order, shown[-1][:2]) if len(rows) > len(shown) > 0 else None)
 
 
-def _conditions(wanted: RunFilter, text: str, now_us: int) -> tuple[str, list[Any]]:
+def _sql_conditions(run_filter: RunFilter, text: str, now_us: int) -> tuple[str, list[Any]]:
     of_job = [
         (condition, value)
         for condition, value in (
-            ("n.namespace = ?", wanted.namespace),
-            ("? IN (n.name, n.namespace || '/' || n.name)", wanted.job),
+            ("n.namespace = ?", run_filter.namespace),
+            ("? IN (n.name, n.namespace || '/' || n.name)", run_filter.job),
         )
         if value
     ]
@@ -100,11 +100,11 @@ def _conditions(wanted: RunFilter, text: str, now_us: int) -> tuple[str, list[An
         named = " AND ".join(each for each, _ in of_job)
         sent = _SENT_JOB_CONDITION.format(named)
         found.append((f"({_JOB_CONDITION.format('IN', named)} OR {sent})", [value for _, value in of_job] * 2))
-    if wanted.state:
+    if run_filter.state:
         lost = lost_sql("r.time_us", "?", table="r")
-        found.append((lost, [now_us]) if wanted.state == LOST else ("r.state = ?", [wanted.state]))
-    found += [("r.time_us >= ?", [wanted.since_us])] if wanted.since_us is not None else []
-    found += [("r.time_us < ?", [wanted.until_us])] if wanted.until_us is not None else []
+        found.append((lost, [now_us]) if run_filter.state == LOST else ("r.state = ?", [run_filter.state]))
+    found += [("r.time_us >= ?", [run_filter.since_us])] if run_filter.since_us is not None else []
+    found += [("r.time_us < ?", [run_filter.until_us])] if run_filter.until_us is not None else []
     found += [(_CONTAINS_TEXT, [text] * 3)] if text else []
     return " AND ".join(each for each, _ in found), [value for _, values in found for value in values]
 
@@ -118,7 +118,7 @@ _NEWEST = f"ORDER BY time_us DESC LIMIT {_SHOWN}"
 _LOST = lost_sql("time_us", "?")
 
 
-class RunState(NamedTuple):
+class FailedRun(NamedTuple):
     """A failed or lost run. job: its display name. Times are in microseconds, UTC."""
 
     run: str
@@ -129,7 +129,7 @@ class RunState(NamedTuple):
     time_us: int
 
 
-def states_in_time(live: LiveGraph, since_us: int, bucket_us: int, until_us: int) -> list[tuple[str, int, int]]:
+def state_counts_by_bucket(live: LiveGraph, since_us: int, bucket_us: int, until_us: int) -> list[tuple[str, int, int]]:
     """Count runs as (state, bucket, count). A run belongs to the bucket in which it ended or sent its newest event."""
     return live.sql.execute(
         "SELECT state, (time_us - ?1) / ?2, count(*) FROM runs "
@@ -138,18 +138,18 @@ def states_in_time(live: LiveGraph, since_us: int, bucket_us: int, until_us: int
     ).fetchall()
 
 
-def failed_runs(live: LiveGraph, since_us: int, until_us: int) -> list[RunState]:
+def failed_runs(live: LiveGraph, since_us: int, until_us: int) -> list[FailedRun]:
     """Return the newest failed or aborted runs in a time range."""
     query = f"{_RUNS} time_us >= ? AND time_us < ? AND state IN ('FAIL', 'ABORT') {_NEWEST}"
-    return _runs(live, query, since_us, until_us)
+    return _query_failed_runs(live, query, since_us, until_us)
 
 
-def lost_runs(live: LiveGraph, now_us: int) -> tuple[list[RunState], int]:
+def lost_runs(live: LiveGraph, now_us: int) -> tuple[list[FailedRun], int]:
     """Return the newest lost runs (rule 1.9) and the number of all lost runs."""
     total = live.sql.execute(f"SELECT count(*) FROM runs WHERE kind = 'RUN' AND {_LOST}", (now_us,)).fetchone()[0]
-    return _runs(live, f"{_RUNS} {_LOST} {_NEWEST}", now_us), total
+    return _query_failed_runs(live, f"{_RUNS} {_LOST} {_NEWEST}", now_us), total
 
 
-def _runs(live: LiveGraph, query: str, *values: int) -> list[RunState]:
+def _query_failed_runs(live: LiveGraph, query: str, *values: int) -> list[FailedRun]:
     rows = live.sql.execute(query, values)
-    return [RunState(run, job_key(live.names.name(job), None), *more) for run, job, *more in rows]
+    return [FailedRun(run, job_key(live.names.name(job), None), *more) for run, job, *more in rows]

@@ -7,32 +7,32 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from headwater.common.nearest_names import count_typos, nearest
+from headwater.common.nearest_names import count_typos, nearest_names
 from headwater.common.resources import close_on_error
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
-from headwater.index.stored.database import DATASET, JOB, marks, one_generation, open_for_reading
+from headwater.index.stored.database import DATASET, JOB, open_for_reading, question_marks, read_transaction
 from headwater.index.stored.datasets import SqliteNaming
 from headwater.index.stored.numbers import NameNumbers
-from headwater.index.stored.search import id_range, last_part
+from headwater.index.stored.search import entry_id_range, last_name_part
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 
 _MIN_ONE_TYPO, _MIN_TWO_TYPOS = 4, 8
 
 
-def allowed_typos(term: str) -> int:
+def allowed_typo_count(term: str) -> int:
     """Return how many typos a term may have: 0 below 4 letters or with digits, 1 up to 7 letters, then 2."""
     if not term.isalpha() or len(term) < _MIN_ONE_TYPO:
         return 0
     return 1 if len(term) < _MIN_TWO_TYPOS else 2
 
 
-def distance(term: str, word: str, most: int) -> int | None:
-    """Return the number of typos between a term and the most similar prefix of a word, or None above `most`."""
-    lengths = range(len(term) - most, min(len(word), len(term) + most) + 1)
-    found = min((count_typos(term, word[:length], most) for length in lengths), default=most + 1)
-    return found if found <= most else None
+def typo_count(term: str, word: str, limit: int) -> int | None:
+    """Return the number of typos between a term and the most similar prefix of a word, or None above `limit`."""
+    lengths = range(len(term) - limit, min(len(word), len(term) + limit) + 1)
+    found = min((count_typos(term, word[:length], limit) for length in lengths), default=limit + 1)
+    return found if found <= limit else None
 
 
 class Vocabulary:
@@ -44,27 +44,29 @@ class Vocabulary:
     def __init__(self) -> None:
         self._words: list[tuple[int, str]] = []
 
-    def add(self, words: Iterable[str]) -> None:
+    def add_words(self, words: Iterable[str]) -> None:
         """Add words. Words must not be added twice."""
         self._words.extend(
-            (_letters(word), word) for word in words if len(word) >= _MIN_ONE_TYPO - 1 and word.isalpha()
+            (_letter_mask(word), word) for word in words if len(word) >= _MIN_ONE_TYPO - 1 and word.isalpha()
         )
 
-    def near(self, term: str, limit: int) -> list[str]:
+    def similar_words(self, term: str, limit: int) -> list[str]:
         """Return the words with a prefix similar to a term, most similar first."""
-        most = allowed_typos(term)
-        return [word for _, word in sorted(self._near(term, most), key=itemgetter(0, 1))[:limit]] if most else []
+        most = allowed_typo_count(term)
+        return (
+            [word for _, word in sorted(self._similar_words(term, most), key=itemgetter(0, 1))[:limit]] if most else []
+        )
 
-    def _near(self, term: str, most: int) -> Iterator[tuple[int, str]]:
-        letters, shortest = _letters(term), len(term) - most
+    def _similar_words(self, term: str, max_typos: int) -> Iterator[tuple[int, str]]:
+        letters, shortest = _letter_mask(term), len(term) - max_typos
         for mask, word in self._words:
-            if (letters & ~mask).bit_count() <= most and len(word) >= shortest:
-                found = distance(term, word, most)
+            if (letters & ~mask).bit_count() <= max_typos and len(word) >= shortest:
+                found = typo_count(term, word, max_typos)
                 if found is not None:
                     yield found, word
 
 
-def _letters(word: str) -> int:
+def _letter_mask(word: str) -> int:
     mask = 0
     for letter in word:
         mask |= 1 << (ord(letter) & 31)
@@ -119,12 +121,12 @@ class SearchHit(NamedTuple):
 
     score: int
     kind: int
-    rare: int
+    negative_uses: int
     age: int
-    whole: Name
+    dataset_or_job: Name
     column: str
     tag: str
-    means: Name | None
+    alias_target: Name | None
     match: Match
 
 
@@ -141,42 +143,44 @@ class SearchFile:
         self._truncated = False
         self._data_version = -1
 
-    def find(self, terms: Sequence[str], kinds: Sequence[str]) -> tuple[set[SearchHit], bool]:
+    def find_hits(self, terms: Sequence[str], kinds: Sequence[str]) -> tuple[set[SearchHit], bool]:
         """Return the hits, and whether there may be more. All queries see one generation of the index."""
-        with one_generation(self.sql):
-            self._refresh()
+        with read_transaction(self.sql):
+            self._refresh_vocabulary()
             stored = dict.fromkeys("dataset" if kind == "alias" else kind for kind in kinds)
             found: set[SearchHit] = set()
             self._truncated = False
             for kind in stored:
-                ids = self._limited_ids(terms, kind)
-                found.update(self._hits(ids, terms, kinds))
+                ids = self._limited_hit_ids(terms, kind)
+                found.update(self._load_hits(ids, terms, kinds))
             if len(found) < _FEW_HITS:
                 known = {hit[4:8] for hit in found}
-                for corrected in self._corrected(terms):
+                for corrected in self._corrected_terms(terms):
                     for kind in stored:
-                        ids = set(islice(self._ids(corrected, kind), _FEW_HITS))
-                        more = self._hits(ids, corrected, kinds, below=_SIMILAR)
+                        ids = set(islice(self._hit_ids(corrected, kind), _FEW_HITS))
+                        more = self._load_hits(ids, corrected, kinds, worse_by=_SIMILAR)
                         fresh = [hit for hit in more if hit[4:8] not in known]
                         known.update(hit[4:8] for hit in fresh)
                         found.update(fresh)
                 if len(terms) == 1 and all(hit.match == "similar" for hit in found):
-                    found.update(hit for hit in self._most_similar(terms[0], stored, kinds) if hit[4:8] not in known)
+                    found.update(
+                        hit for hit in self._hits_with_similar_names(terms[0], stored, kinds) if hit[4:8] not in known
+                    )
                 known = {hit[4:8] for hit in found}
-                found.update(hit for hit in self._described(terms, kinds) if hit[4:8] not in known)
-            return _best(found), self._truncated
+                found.update(hit for hit in self._hits_in_descriptions(terms, kinds) if hit[4:8] not in known)
+            return _best_per_thing(found), self._truncated
 
-    def named(self, datasets: Iterable[Name]) -> Iterator[SearchHit]:
+    def hits_for_datasets(self, datasets: Iterable[Name]) -> Iterator[SearchHit]:
         """Yield the datasets that a text names as the best hits, without dropped ones."""
         dropped = "SELECT 1 FROM datasets WHERE name = ? AND dropped"
-        with one_generation(self.sql):
-            self._refresh()
+        with read_transaction(self.sql):
+            self._refresh_vocabulary()
             for name in datasets:
-                number = self._names.known(name)
+                number = self._names.find_number(name)
                 if number is not None and not self.sql.execute(dropped, (number,)).fetchone():
-                    yield self._hit("dataset", number, name, "", ranked=(0, "exact"))
+                    yield self._make_hit("dataset", number, name, "", ranked=(0, "exact"))
 
-    def _described(self, terms: Sequence[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
+    def _hits_in_descriptions(self, terms: Sequence[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
         """Yield jobs, datasets and columns whose descriptions contain all terms. SQL filters by the longest term."""
         most = max(terms, key=len)
         if len(most) < _TRIGRAM:
@@ -187,111 +191,113 @@ class SearchFile:
             whole = self._names.name(number)
             called: SearchKind = "job" if kind == JOB else "dataset"
             means = whole if called == "job" else self._naming.resolve(whole, MAX_TIME_US).plain
-            for column, description in _descriptions(facet, text):
+            for column, description in _parse_descriptions(facet, text):
                 shown: SearchKind = "column" if column else called
                 if shown in kinds and all(term in description.casefold() for term in terms):
-                    yield self._hit(shown, number, means, column, ranked=(_DESCRIBED, "description"))
+                    yield self._make_hit(shown, number, means, column, ranked=(_DESCRIBED, "description"))
 
-    def _hit(self, kind: SearchKind, number: int, name: Name, column: str, *, ranked: tuple[int, Match]) -> SearchHit:
+    def _make_hit(
+        self, kind: SearchKind, number: int, name: Name, column: str, *, ranked: tuple[int, Match]
+    ) -> SearchHit:
         weight = self.sql.execute(_WEIGHT, (number, "job" if kind == "job" else "dataset")).fetchone()
         uses, time_us = weight or (0, 0)
         return SearchHit(ranked[0], KINDS.index(kind), -uses, -(time_us or 0), name, column, "", None, ranked[1])
 
-    def _most_similar(self, term: str, stored: Iterable[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
+    def _hits_with_similar_names(self, term: str, stored: Iterable[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
         """Yield the things whose whole names are most similar to a term, because a typo may join or split words."""
         for kind in stored:
             rows = self.sql.execute(
                 "SELECT DISTINCT last FROM search_entries WHERE kind = ? LIMIT ?", (kind, _COMPARED)
             ).fetchall()
             self._truncated = self._truncated or len(rows) == _COMPARED
-            for place, last in enumerate(nearest(term, (last for (last,) in rows)), 1):
-                ids = list(self._each("SELECT id FROM search_entries WHERE kind = ? AND last = ?", kind, last))
-                yield from self._hits(ids, (last,), kinds, below=_SIMILAR + place)
+            for place, last in enumerate(nearest_names(term, (last for (last,) in rows)), 1):
+                ids = list(self._query_ids("SELECT id FROM search_entries WHERE kind = ? AND last = ?", kind, last))
+                yield from self._load_hits(ids, (last,), kinds, worse_by=_SIMILAR + place)
 
-    def _refresh(self) -> None:
+    def _refresh_vocabulary(self) -> None:
         version = self.sql.execute("PRAGMA data_version").fetchone()[0]
         if version == self._data_version:
             return
         self._names.refresh()
         self._naming.refresh()
         rows = self.sql.execute("SELECT id, word FROM vocabulary WHERE id > ?", (self._newest_word,)).fetchall()
-        self._vocabulary.add(word for _, word in rows)
+        self._vocabulary.add_words(word for _, word in rows)
         self._newest_word = max((number for number, _ in rows), default=self._newest_word)
         self._data_version = version
 
-    def _limited_ids(self, terms: Sequence[str], kind: str) -> set[int]:
+    def _limited_hit_ids(self, terms: Sequence[str], kind: str) -> set[int]:
         found: set[int] = set()
-        for number in self._ids(terms, kind):
+        for number in self._hit_ids(terms, kind):
             found.add(number)
             if len(found) == SCAN_LIMIT:
                 self._truncated = True
                 break
         return found
 
-    def _ids(self, terms: Sequence[str], kind: str) -> Iterator[int]:
+    def _hit_ids(self, terms: Sequence[str], kind: str) -> Iterator[int]:
         """Yield the ids of possible hits, better matches first. Ids may repeat."""
-        first, last = terms[0], last_part(terms[0])
+        first, last = terms[0], last_name_part(terms[0])
         if len(terms) == 1:
-            yield from self._each("SELECT id FROM search_entries WHERE kind = ? AND last = ?", kind, last)
+            yield from self._query_ids("SELECT id FROM search_entries WHERE kind = ? AND last = ?", kind, last)
             between = "SELECT id FROM search_entries WHERE kind = ? AND last > ? AND last < ?"
-            yield from self._each(between, kind, last, last + _LAST_CHARACTER)
+            yield from self._query_ids(between, kind, last, last + _LAST_CHARACTER)
         long = [term for term in terms if len(term) >= _TRIGRAM]
         if len(terms) == 1 or not long:
             word = "SELECT thing FROM search_words WHERE kind = ? AND word >= ? AND word < ?"
-            yield from self._each(word, kind, first, first + _LAST_CHARACTER)
+            yield from self._query_ids(word, kind, first, first + _LAST_CHARACTER)
         if long:
-            yield from self._with(kind, " AND ".join(map(_phrase, long)))
+            yield from self._ids_matching_phrases(kind, " AND ".join(map(_fts_phrase, long)))
         if len(terms) > 1:
             for term in long:
-                yield from self._inside(kind, term, [other for other in terms if other != term])
+                yield from self._ids_of_parts(kind, term, [other for other in terms if other != term])
             for term in long:
-                yield from self._with(kind, _phrase(term))
+                yield from self._ids_matching_phrases(kind, _fts_phrase(term))
 
-    def _with(self, kind: str, phrases: str) -> Iterator[int]:
+    def _ids_matching_phrases(self, kind: str, phrases: str) -> Iterator[int]:
         query = "SELECT rowid FROM trigrams WHERE trigrams MATCH ? AND rowid BETWEEN ? AND ?"
-        return self._each(query, phrases, *id_range(kind))
+        return self._query_ids(query, phrases, *entry_id_range(kind))
 
-    def _inside(self, kind: str, dataset: str, terms: Sequence[str]) -> Iterator[int]:
+    def _ids_of_parts(self, kind: str, dataset: str, terms: Sequence[str]) -> Iterator[int]:
         """Yield the columns or tags whose names contain one of the terms, of datasets whose names contain `dataset`."""
         if kind not in ("column", "tag") or not terms:
             return iter(())
-        datasets = list(self._with("dataset", _phrase(dataset)))
+        datasets = list(self._ids_matching_phrases("dataset", _fts_phrase(dataset)))
         called = " OR ".join(["instr(lower(text), ?)"] * len(terms))
         query = (
             "SELECT id FROM search_entries WHERE name IN (SELECT name FROM search_entries "
-            f"WHERE id IN ({marks(datasets)})) "
+            f"WHERE id IN ({question_marks(datasets)})) "
             f"AND kind = ? AND ({called})"
         )
-        return self._each(query, *datasets, kind, *terms)
+        return self._query_ids(query, *datasets, kind, *terms)
 
-    def _each(self, query: str, *values: str | int) -> Iterator[int]:
+    def _query_ids(self, query: str, *values: str | int) -> Iterator[int]:
         rows = self.sql.execute(f"{query} LIMIT {SCAN_LIMIT}", values).fetchall()
         self._truncated = self._truncated or len(rows) == SCAN_LIMIT
         return (number for (number,) in rows)
 
-    def _corrected(self, terms: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        near = [[term, *self._near(term)] for term in terms]
+    def _corrected_terms(self, terms: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        near = [[term, *self._similar_terms(term)] for term in terms]
         return (chosen for chosen in islice(product(*near), _CORRECTED) if chosen != tuple(terms))
 
-    def _near(self, term: str) -> Iterator[str]:
+    def _similar_terms(self, term: str) -> Iterator[str]:
         """Yield variants of a term with similar words. A term with `_` or `/` contains several words."""
         parts = _PARTS.split(term)
         words = [
-            [part, *(word for word in self._vocabulary.near(part, _CORRECTED) if not word.startswith(part))]
+            [part, *(word for word in self._vocabulary.similar_words(part, _CORRECTED) if not word.startswith(part))]
             for part in parts
         ]
         for chosen in islice(product(*words), _CORRECTED + 1):
             if list(chosen) != parts:
                 yield "".join(chosen)
 
-    def _hits(
-        self, ids: Iterable[int], terms: Sequence[str], kinds: Sequence[str], *, below: int = 0
+    def _load_hits(
+        self, ids: Iterable[int], terms: Sequence[str], kinds: Sequence[str], *, worse_by: int = 0
     ) -> Iterator[SearchHit]:
         numbers = list(ids)
         for kind, namespace, name, part, own, parent, last, uses, time_us in self.sql.execute(
-            _ROWS.format(marks(numbers)), numbers
+            _ROWS.format(question_marks(numbers)), numbers
         ):
-            ranks = [rank(term, own, last, parent) for term in terms]
+            ranks = [match_rank(term, own, last, parent) for term in terms]
             if None in ranks or min(rank for rank in ranks if rank is not None) == _PARENT:
                 continue
             whole = Name(namespace, name)
@@ -300,8 +306,8 @@ class SearchFile:
             shown = "alias" if is_alias else kind
             if shown not in kinds:
                 continue
-            score = sum(rank for rank in ranks if rank is not None) + below
-            match: Match = "similar" if below else MATCHES[min(rank for rank in ranks if rank is not None)]
+            score = sum(rank for rank in ranks if rank is not None) + worse_by
+            match: Match = "similar" if worse_by else MATCHES[min(rank for rank in ranks if rank is not None)]
             yield SearchHit(
                 score, KINDS.index(shown), -uses, -(time_us or 0),
                 means if kind in ("column", "tag") and means else whole,
@@ -309,7 +315,7 @@ class SearchFile:
             )  # fmt: skip
 
 
-def _best(hits: Iterable[SearchHit]) -> set[SearchHit]:
+def _best_per_thing(hits: Iterable[SearchHit]) -> set[SearchHit]:
     """Return the best hit of each thing. A dataset may be found by both its name and its display name."""
     found: dict[tuple[object, ...], SearchHit] = {}
     for hit in sorted(hits, key=lambda hit: (hit.score, hit.match)):
@@ -317,7 +323,7 @@ def _best(hits: Iterable[SearchHit]) -> set[SearchHit]:
     return {*found.values()}
 
 
-def _descriptions(facet: str, text: str) -> Iterator[tuple[str, str]]:
+def _parse_descriptions(facet: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield (column, description) from a facet. The column is "" for the description of the job or dataset itself."""
     value = decode(text.encode())
     if facet == "documentation":
@@ -330,23 +336,23 @@ def _descriptions(facet: str, text: str) -> Iterator[tuple[str, str]]:
             yield column, description
 
 
-def _phrase(term: str) -> str:
+def _fts_phrase(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'
 
 
-def rank(term: str, own: str, last: str, parent: str) -> int | None:
+def match_rank(term: str, own_name: str, last_name_part: str, parent: str) -> int | None:
     """Return how well a casefolded term matches a thing: 0 is best, None means it does not.
 
     The names of the thing are not casefolded.
     """
-    folded = own.casefold()
+    folded = own_name.casefold()
     if term in folded:
         before = folded[-len(term) - 1 : -len(term)]
         if folded.endswith(term) and (not before or before in "/.:"):
             return 0
-        if last.startswith(term):
+        if last_name_part.startswith(term):
             return 1
-        return 2 if _begins_word(term, own, folded) else 3
+        return 2 if _begins_word(term, own_name, folded) else 3
     parent = parent.casefold()
     if term in parent:
         return _PARENT

@@ -10,7 +10,7 @@ from headwater.common.errors import HeadwaterError, NotBuilt
 from headwater.events.position import Source
 from headwater.index.home import IndexHome
 from headwater.index.stored.database import open_for_reading
-from headwater.index.stored.progress import SetAside, read_progress, set_aside_since
+from headwater.index.stored.progress import SetAsideEvent, read_progress, set_aside_events_since
 from headwater.lake.bronze_follower import Progress
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ def served_progress(home: IndexHome) -> Progress:
     Every later answer includes at least the events up to this position: a question reads all that its file contains,
     and questions switch to another file only when it contains more.
     """
-    return _query(home, read_progress, {})
+    return _query_index(home, read_progress, {})
 
 
 def building_progress(home: IndexHome) -> Progress:
@@ -30,7 +30,7 @@ def building_progress(home: IndexHome) -> Progress:
 
     Raises LakeUnavailable.
     """
-    path = home.building()
+    path = home.unpublished_path()
     try:
         with closing(open_for_reading(path)) if path else nullcontext() as sql:
             return read_progress(sql) if sql else {}
@@ -38,17 +38,17 @@ def building_progress(home: IndexHome) -> Progress:
         return {}
 
 
-def served_set_aside(home: IndexHome, since_us: int) -> list[tuple[Source, SetAside]]:
+def served_set_aside_events(home: IndexHome, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
     """Return the events that this file has set aside. Raises LakeUnavailable."""
-    none: list[tuple[Source, SetAside]] = []
-    return _query(home, lambda sql: set_aside_since(sql, since_us), none)
+    none: list[tuple[Source, SetAsideEvent]] = []
+    return _query_index(home, lambda sql: set_aside_events_since(sql, since_us), none)
 
 
-def _query(home: IndexHome, read: Callable[[sqlite3.Connection], T], default: T) -> T:
-    if not home.is_published():
+def _query_index(home: IndexHome, read: Callable[[sqlite3.Connection], T], default: T) -> T:
+    if not home.has_published_file():
         return default
-    published, sql = home.open_current(open_for_reading)
-    with closing(sql), home.reading(published):
+    published, sql = home.open_published(open_for_reading)
+    with closing(sql), home.index_errors(published):
         return read(sql)
 
 
@@ -79,14 +79,14 @@ def index_growth(home: IndexHome, now_us: int, *, with_rate: bool = True) -> Ind
     if not with_rate:
         return IndexGrowth(size, None)
     with suppress(HeadwaterError, sqlite3.Error):
-        count, recent, oldest_us = home.open_current(lambda path: _counted(path, now_us - _LONGEST_US))[1]
+        count, recent, oldest_us = home.open_published(lambda path: _event_counts(path, now_us - _LONGEST_US))[1]
         period_us = min(_LONGEST_US, now_us - oldest_us) if count else 0
         if period_us >= _LEAST_US:
             return IndexGrowth(size, size * recent / count * _DAY_US / period_us)
     return IndexGrowth(size, None)
 
 
-def _counted(path: Path, since_us: int) -> tuple[int, int, int]:
+def _event_counts(path: Path, since_us: int) -> tuple[int, int, int]:
     """Return the number of events in the file, the number received since then, and the first time of receipt (us)."""
     with closing(open_for_reading(path)) as sql:
         count, recent, oldest_us = sql.execute(

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from headwater.common.errors import IndexUnreadable
 from headwater.common.garbage_collection import gc_paused
-from headwater.index.home import IndexHome, Published
+from headwater.index.home import IndexHome, PublishedFile
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.database import open_for_reading
@@ -60,7 +60,7 @@ class ActiveRules(NamedTuple):
 
     rules: UserRules
     problems: list[str]
-    indexed: bool
+    is_indexed: bool
 
 
 class ViewOpener:
@@ -75,16 +75,16 @@ class ViewOpener:
         self._rules_files = rules
         self._lock = FairLock()
         self._live: LiveGraph | None = None
-        self._opened: tuple[Published, str] | None = None
+        self._opened: tuple[PublishedFile, str] | None = None
         self._past_lock = threading.Lock()
         self._past: OrderedDict[tuple[object, ...], FactSnapshot] = OrderedDict()
 
-    def rules(self) -> ActiveRules:
+    def active_rules(self) -> ActiveRules:
         """Return the active rules and the problems in the user's files."""
         with self._lock:
-            rules = self._rules_files.current()
+            rules = self._rules_files.current_rules()
             return ActiveRules(
-                rules, self._rules_files.problems, self._home.is_current(self._home.path_for(rules.names))
+                rules, self._rules_files.problems, self._home.is_published_file(self._home.index_path(rules.names))
             )
 
     def close(self) -> None:
@@ -95,33 +95,33 @@ class ViewOpener:
             self._live = self._opened = None
 
     @contextmanager
-    def look(self, as_of: AsOf) -> Iterator[View]:
+    def open_view(self, as_of: AsOf) -> Iterator[View]:
         """Open the view for a question. It does not change meanwhile. Raises LakeUnavailable if there is no index."""
         with gc_paused():
             if not as_of.is_derived:
                 with self._opened_index() as (live, rules):
-                    yield _view(live, rules, as_of)
+                    yield _make_view(live, rules, as_of)
             else:
                 with self._past_lock:
                     past, rules = self._past_snapshot(as_of)
-                    yield _view(past, rules, as_of)
+                    yield _make_view(past, rules, as_of)
 
     @contextmanager
-    def catalog(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
+    def open_view_and_index(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
         """Open the view for a question together with the current index, which contains the descriptive facets."""
         if not as_of.is_derived:
             with gc_paused(), self._opened_index() as (live, rules):
-                yield _view(live, rules, as_of), live
+                yield _make_view(live, rules, as_of), live
         else:
-            with self.look(as_of) as view, self._opened_index() as (live, _):
+            with self.open_view(as_of) as view, self._opened_index() as (live, _):
                 yield view, live
 
-    def now(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
+    def query_current_index(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
         """Call a function with the current index, for questions that need more than lineage."""
         with self._opened_index() as (live, rules):
             return question(live, rules)
 
-    def bindings(self, name: Name, at_us: int | None) -> list[Step]:
+    def resolution_steps(self, name: Name, at_us: int | None) -> list[Step]:
         """Return the steps from a canonical name to the dataset that it means at a time (us), None for now."""
         with self._opened_index() as (live, _):
             naming = live.naming
@@ -135,34 +135,34 @@ class ViewOpener:
     def _opened_index(self) -> Iterator[tuple[LiveGraph, UserRules]]:
         """Open the current index for one question at a time. Damage is reported to the index's writer."""
         with self._lock:
-            rules = self._rules_files.current()
+            rules = self._rules_files.current_rules()
             try:
                 live, published = self._live_graph(rules)
-                with self._home.reading(published):
+                with self._home.index_errors(published):
                     live.refresh()
                     yield live, rules
             except IndexUnreadable:
-                self._close()
+                self._close_graph()
                 raise
             finally:
                 if self._live is not None:
                     self._live.end_read()
 
-    def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
+    def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, PublishedFile]:
         wanted = (
-            self._home.current(),
+            self._home.published_file(),
             repr((rules.masking, rules.constants, rules.rewrites, rules.names.jobs.retired)),
         )
         if self._live is None or self._opened != wanted:
-            self._close()
-            published, live = self._home.open_current(
+            self._close_graph()
+            published, live = self._home.open_published(
                 lambda path: LiveGraph(path, partial(apply_masking_rules, rules), rules)
             )
             self._live, self._opened = live, (published, wanted[1])
             return live, published
         return self._live, wanted[0]
 
-    def _close(self) -> None:
+    def _close_graph(self) -> None:
         if self._live is not None:
             self._live.close()
         self._live, self._opened = None, None
@@ -175,9 +175,9 @@ class ViewOpener:
         key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.includes_inferred)
         found = self._past.get(key)
         if found is None:
-            published, sql = self._home.open_current(open_for_reading)
-            with closing(sql), self._home.reading(published):
-                facts = RunFactsTable(sql, RunNumbers(sql)).until(
+            published, sql = self._home.open_published(open_for_reading)
+            with closing(sql), self._home.index_errors(published):
+                facts = RunFactsTable(sql, RunNumbers(sql)).facts_until(
                     MAX_TIME_US if as_of.as_of_us is None else as_of.as_of_us,
                     MAX_TIME_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
@@ -192,8 +192,8 @@ class ViewOpener:
         return found, rules
 
 
-def _view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
-    counted = _counted(snapshot, as_of)
+def _make_view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
+    counted = _counted_edges(snapshot, as_of)
     if as_of.seen_since_us is not None:
         counted = counted.without(snapshot.older_than(as_of.seen_since_us))
     if as_of.origins != EDGE_ORIGINS:
@@ -201,7 +201,7 @@ def _view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
     return View(snapshot, counted, rules)
 
 
-def _counted(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
+def _counted_edges(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
     if as_of.every:
         return snapshot.counted().everything()
     window = as_of.window(snapshot)

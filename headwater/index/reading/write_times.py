@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from headwater.events.error_facets import failure_in
+from headwater.events.error_facets import failure_reason
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.stored.database import JOB, marks, one_value
+from headwater.index.stored.database import JOB, json_array, question_marks
 from headwater.index.stored.run_facets import recent_facets
 from headwater.index.stored.versions import run_datasets_from
 from headwater.lineage.edges.candidates import LINEAGE_WEIGHTS
@@ -48,7 +48,7 @@ class NewestRun(NamedTuple):
     time_us: int
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Return whether the run failed, was aborted or is lost."""
         return self.state in ("FAIL", "ABORT", "LOST")
 
@@ -69,43 +69,43 @@ class WriteTimes:
         """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._now = live, live.sql, now_us
 
-    def outputs(self, dataset: Name) -> list[tuple[int, int]]:
+    def job_outputs_of(self, dataset: Name) -> list[tuple[int, int]]:
         """Return the numbers (job output, job key) of the jobs that ever wrote a dataset, in any of its generations."""
         query = "SELECT id, job FROM job_outputs WHERE output = ? AND +layer = 'observed'"
         names = self._live.names
         return [
             row
             for each in names.generations(dataset)
-            for row in self._sql.execute(query, (names.known(each) or 0,))
+            for row in self._sql.execute(query, (names.find_number(each) or 0,))
         ]  # fmt: skip
 
-    def of_outputs(self, outputs: Sequence[tuple[int, int]]) -> list[TimedWrite]:
-        """Return the newest writes of a dataset, newest first. outputs: the result of `outputs`."""
+    def newest_writes(self, job_outputs: Sequence[tuple[int, int]]) -> list[TimedWrite]:
+        """Return the newest writes of a dataset, newest first. job_outputs: the result of `job_outputs`."""
         found = [
             TimedWrite(row[0], row[1], row[2], job)
-            for number, job in outputs
+            for number, job in job_outputs
             for weight in LINEAGE_WEIGHTS
             for row in self._sql.execute(_NEWEST, (number, weight, self._now))
         ]
         return sorted(found, reverse=True)[:SCAN_LIMIT]
 
-    def last(self, outputs: Sequence[tuple[int, int]], until_us: int) -> int | None:
+    def last_write_us(self, job_outputs: Sequence[tuple[int, int]], until_us: int) -> int | None:
         """Return when a dataset was last written, up to a time (us), or None."""
-        return max(self._each(_LAST, outputs, until_us), default=None)
+        return max(self._query_times(_LAST, job_outputs, until_us), default=None)
 
-    def first(self, outputs: Sequence[tuple[int, int]]) -> int | None:
+    def first_write_us(self, job_outputs: Sequence[tuple[int, int]]) -> int | None:
         """Return when a dataset was first written (us), or None."""
-        return min(self._each(_FIRST, outputs), default=None)
+        return min(self._query_times(_FIRST, job_outputs), default=None)
 
-    def _each(self, query: str, outputs: Sequence[tuple[int, int]], *more: int) -> list[int]:
+    def _query_times(self, query: str, job_outputs: Sequence[tuple[int, int]], *values: int) -> list[int]:
         rows = (
-            self._sql.execute(query, (number, weight, *more)).fetchone()
-            for number, _ in outputs
+            self._sql.execute(query, (number, weight, *values)).fetchone()
+            for number, _ in job_outputs
             for weight in LINEAGE_WEIGHTS
         )
         return [time_us for (time_us,) in rows if time_us is not None]
 
-    def completed(self, job: int, until_us: int | None = None, limit: int = SCAN_LIMIT) -> list[TimedWrite]:
+    def newest_completed_runs(self, job: int, until_us: int | None = None, limit: int = SCAN_LIMIT) -> list[TimedWrite]:
         """Return a job's newest runs with a completed attempt, newest first.
 
         until_us: the latest time of a run (us), None for now. limit: how many runs are read at most.
@@ -119,7 +119,7 @@ class WriteTimes:
         row = self._sql.execute("SELECT first_us FROM entities WHERE kind = ? AND name = ?", (JOB, job)).fetchone()
         return row[0] if row else None
 
-    def run(self, key: str) -> NewestRun | None:
+    def run_by_key(self, key: str) -> NewestRun | None:
         """Return a run by its key, or None if it is unknown."""
         row = self._sql.execute(
             f"{_STATE} WHERE run = (SELECT id FROM run_keys WHERE key = ?1) AND kind = 'RUN'", (key, self._now)
@@ -134,21 +134,21 @@ class WriteTimes:
         ).fetchone()
         return NewestRun(*row) if row else None
 
-    def jobs(self) -> list[int]:
+    def job_key_numbers(self) -> list[int]:
         """Return the key numbers of all jobs with runs."""
         return [key for (key,) in self._sql.execute("SELECT key FROM jobs WHERE state IS NOT NULL")]
 
-    def with_runs(self, keys: Collection[int]) -> set[int]:
+    def jobs_with_runs(self, keys: Collection[int]) -> set[int]:
         """Filter job keys, by number, to jobs with runs."""
         query = "SELECT key FROM jobs WHERE state IS NOT NULL AND key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self._sql.execute(query, (one_value(keys),))}
+        return {key for (key,) in self._sql.execute(query, (json_array(keys),))}
 
     def next_run_us(self) -> int:
         """Return the earliest run time after `now_us`, when that run begins to count; MAX_TIME_US if there is none."""
         found = self._sql.execute("SELECT min(time_us) FROM runs WHERE time_us > ?", (self._now,)).fetchone()[0]
         return MAX_TIME_US if found is None else int(found)
 
-    def all_outputs(self) -> dict[int, list[tuple[int, int]]]:
+    def job_outputs_by_dataset(self) -> dict[int, list[tuple[int, int]]]:
         """Return the numbers (job output, job key) as in `outputs`, for all written datasets by generation number."""
         found: dict[int, list[tuple[int, int]]] = {}
         query = "SELECT output, id, job FROM job_outputs WHERE layer = 'observed' AND output <> 0"
@@ -156,12 +156,12 @@ class WriteTimes:
             found.setdefault(output, []).append((number, job))
         return found
 
-    def outputs_of_job(self, job: int) -> list[Name]:
+    def datasets_written_by_job(self, job: int) -> list[Name]:
         """Return the datasets that a job has ever written."""
         query = "SELECT DISTINCT output FROM job_outputs WHERE layer = 'observed' AND job = ? AND output <> 0"
         return [self._live.names.name(number) for (number,) in self._sql.execute(query, (job,))]
 
-    def outputs_of_run(self, run: int) -> set[Name]:
+    def datasets_written_by_run(self, run: int) -> set[Name]:
         """Return the datasets that a run, its children and the runs of its execution wrote."""
         rows = self._sql.execute(
             "SELECT DISTINCT g.output FROM candidates v JOIN job_outputs g ON g.id = v.job_output "
@@ -174,15 +174,15 @@ class WriteTimes:
         )
         return {self._live.names.name(number).plain for (number,) in rows}
 
-    def attempts(self, dataset: Name) -> list[NewestRun]:
+    def newest_attempts(self, dataset: Name) -> list[NewestRun]:
         """Return the newest runs with a dataset as an output, in any state, newest first.
 
         Reads at most `SCAN_LIMIT` runs of each of 1,000 jobs.
         """
-        known = (self._live.names.known(name) for name in self._live.naming.names_of(dataset))
+        known = (self._live.names.find_number(name) for name in self._live.naming.names_of(dataset))
         numbers = {number for number in known if number is not None}
         jobs = self._sql.execute(
-            f"SELECT DISTINCT job_key FROM uses WHERE name IN ({marks([*numbers])}) ORDER BY job_key LIMIT ?",
+            f"SELECT DISTINCT job_key FROM uses WHERE name IN ({question_marks([*numbers])}) ORDER BY job_key LIMIT ?",
             (*numbers, _MOST),
         ).fetchall()
         found = [
@@ -193,22 +193,22 @@ class WriteTimes:
         ]
         return sorted(found, key=lambda run: (-run.time_us, run.run))
 
-    def rewrites(self, run: int, outputs: Sequence[tuple[int, int]]) -> bool:
-        """Return whether a run replaced all rows of a dataset. outputs: the dataset's job outputs."""
+    def is_whole_rewrite(self, run: int, job_outputs: Sequence[tuple[int, int]]) -> bool:
+        """Return whether a run replaced all rows of a dataset. job_outputs: the dataset's job outputs."""
         query = "SELECT rewrites FROM candidates WHERE run = ? AND job_output = ?"
-        rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in outputs)
+        rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in job_outputs)
         return any(row is not None and row[0] for row in rows)
 
-    def parents(self, runs: Collection[int]) -> dict[int, list[int]]:
+    def parents_and_executions(self, runs: Collection[int]) -> dict[int, list[int]]:
         """Return the numbers of each run's parent and execution, by run number."""
         query = "SELECT run, parent, execution FROM runs WHERE run IN (SELECT value FROM json_each(?))"
-        rows = self._sql.execute(query, (one_value(runs),))
+        rows = self._sql.execute(query, (json_array(runs),))
         return {run: [each for each in dict.fromkeys(above) if each not in (None, run)] for run, *above in rows}
 
-    def error(self, run: int) -> str | None:
+    def run_error(self, run: int) -> str | None:
         """Return a run's error as one line, from its facets. None if the index no longer has them."""
         key = self.run_key(run)
-        return failure_in(recent_facets(self._sql, [key]).get(key, {}))
+        return failure_reason(recent_facets(self._sql, [key]).get(key, {}))
 
     def run_key(self, run: int) -> str:
         """Return the key of a run by its number."""

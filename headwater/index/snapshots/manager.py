@@ -13,10 +13,17 @@ from headwater.common.atomic_files import atomic_write
 from headwater.common.errors import HeadwaterError, LakeUnavailable
 from headwater.common.storage_faults import explain, transient_faults_as_retry
 from headwater.index.home import IndexHome
-from headwater.index.snapshots.packing import IndexCopy, InvalidSnapshot, copy_index, pack, read_copy, unpack
+from headwater.index.snapshots.packing import (
+    IndexCopy,
+    InvalidSnapshot,
+    copy_index,
+    pack_file,
+    read_copy_position,
+    unpack_file,
+)
 from headwater.index.snapshots.storage import Claim, Manifest, SnapshotStore
-from headwater.index.stored.database import FORMAT, remove
-from headwater.lake.bronze_follower import Progress, ahead, taken
+from headwater.index.stored.database import FORMAT, delete_index_files
+from headwater.lake.bronze_follower import Progress, count_processed, count_unprocessed
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.object_store import ObjectStore
 
@@ -28,74 +35,82 @@ OLDEST_S = 86_400.0
 """Age of a snapshot (seconds) after which a single new event makes a new snapshot worthwhile."""
 
 
-def is_wanted(snapshots: SnapshotStore, bronze: Bronze) -> bool:
+def is_snapshot_due(snapshots: SnapshotStore, bronze: Bronze) -> bool:
     """Return whether bronze has so many more events than the newest snapshot that a new one is worthwhile.
 
     Raises LakeUnavailable.
     """
     if not bronze.exists():
         return False
-    newest = snapshots.newest()
-    if newest is None or newest.forgotten != snapshots.forgotten():
+    newest = snapshots.newest_manifest()
+    if newest is None or newest.forgotten != snapshots.erasures_hash():
         return True
-    new, _ = ahead(bronze, newest.progress)
+    new, _ = count_unprocessed(bronze, newest.progress)
     return new >= EVENTS or (new > 0 and time.time() - newest.made_us / 1e6 >= OLDEST_S)
 
 
 def make_snapshot(
-    snapshots: SnapshotStore, bronze: Bronze, rules_hash: str, forgotten: str, path: Path, *, ends: Callable[[], bool]
+    snapshots: SnapshotStore,
+    bronze: Bronze,
+    rules_hash: str,
+    erasures_hash: str,
+    path: Path,
+    *,
+    is_closing: Callable[[], bool],
 ) -> Manifest | None:
     """Make a snapshot of an index while it may be read and written. Return None if another process makes one.
 
-    forgotten: the hash of erasures from the lake when the index was started. ends: called between two pieces; True
-    cancels the snapshot. If two processes make one at the same time, only one snapshot counts. Raises LakeUnavailable,
-    InvalidSnapshot, OSError, sqlite3.Error.
+    erasures_hash: the hash of erasures from the lake when the index was started. is_closing: called between two pieces;
+    True cancels the snapshot. If two processes make one at the same time, only one snapshot counts. Raises
+    LakeUnavailable, InvalidSnapshot, OSError, sqlite3.Error.
     """
-    claim = snapshots.claim()
+    claim = snapshots.claim_next()
     if claim is None:
         return None
     copy = path.with_suffix(".copy")
     try:
         held = copy_index(path, copy)
         progress: Progress = {(epoch, partition): sequence for epoch, partition, sequence in held.positions}
-        table, events = taken(bronze, progress)
+        table, events = count_processed(bronze, progress)
         manifest = Manifest(
             format=FORMAT, rules=rules_hash, number=claim.number, folder=claim.folder, made_us=time.time_ns() // 1000,
-            generation=held.generation, positions=held.positions, lake=table, events=events, forgotten=forgotten,
-            size=copy.stat().st_size, pieces=pack(copy, partial(_put, snapshots, claim, ends)),
+            generation=held.generation, positions=held.positions, lake=table, events=events, forgotten=erasures_hash,
+            size=copy.stat().st_size, pieces=pack_file(copy, partial(_upload_piece, snapshots, claim, is_closing)),
         )  # fmt: skip
     except BaseException:
         with suppress(LakeUnavailable):  # otherwise the claim expires after 15 minutes
-            snapshots.release(claim)
+            snapshots.release_claim(claim)
         raise
     finally:
         copy.unlink(missing_ok=True)
-    if not snapshots.publish(claim, manifest):
+    if not snapshots.publish_manifest(claim, manifest):
         return None
-    snapshots.prune(snapshots.forgotten())
+    snapshots.delete_unused(snapshots.erasures_hash())
     return manifest
 
 
-def _put(snapshots: SnapshotStore, claim: Claim, ends: Callable[[], bool], number: int, content: bytes) -> None:
-    if ends():
+def _upload_piece(
+    snapshots: SnapshotStore, claim: Claim, is_closing: Callable[[], bool], number: int, content: bytes
+) -> None:
+    if is_closing():
         raise LakeUnavailable("The process exits before the snapshot of the index is complete.")
-    snapshots.put(claim, number, content)
+    snapshots.upload_piece(claim, number, content)
 
 
-def restore_newest(
-    snapshots: SnapshotStore, bronze: Bronze, rules_hash: str, forgotten: str, path: Path
+def restore_newest_snapshot(
+    snapshots: SnapshotStore, bronze: Bronze, rules_hash: str, erasures_hash: str, path: Path
 ) -> Manifest | None:
     """Replace an index file with the newest snapshot that fits this bronze and these rules. None means there is none.
 
-    forgotten: the current hash of erasures in the lake. A snapshot that does not fit or is incomplete is logged and
+    erasures_hash: the current hash of erasures in the lake. A snapshot that does not fit or is incomplete is logged and
     skipped. Raises LakeUnavailable, OSError.
     """
-    for manifest in snapshots.newest_first():
+    for manifest in snapshots.manifests_newest_first():
         try:
             if manifest is None:
                 raise InvalidSnapshot("its manifest cannot be read")
-            check_fits(manifest, bronze, rules_hash, forgotten)
-            _put_in_place(snapshots, manifest, path)
+            check_snapshot_fits(manifest, bronze, rules_hash, erasures_hash)
+            _install_snapshot(snapshots, manifest, path)
         except (InvalidSnapshot, sqlite3.Error) as error:
             name = f"Snapshot {manifest.number}" if manifest else "A snapshot"
             log.warning("%s of the index is not used: %s. Trying an older one.", name, error)
@@ -105,13 +120,13 @@ def restore_newest(
     return None
 
 
-def check_fits(manifest: Manifest, bronze: Bronze, rules_hash: str, forgotten: str) -> None:
+def check_snapshot_fits(manifest: Manifest, bronze: Bronze, rules_hash: str, erasures_hash: str) -> None:
     """Raise InvalidSnapshot with the reason if a snapshot would give other answers than an index built from scratch."""
     if (manifest.format, manifest.rules) != (FORMAT, rules_hash):
         raise InvalidSnapshot(f"it was built by other rules ({manifest.rules[:16]}) or in format {manifest.format}")
-    if manifest.forgotten != forgotten:
+    if manifest.forgotten != erasures_hash:
         raise InvalidSnapshot("`headwater forget` has erased data since its index was started")
-    table, events = taken(bronze, manifest.progress)
+    table, events = count_processed(bronze, manifest.progress)
     if table != manifest.lake:
         raise InvalidSnapshot("it belongs to another lake")
     if events > manifest.events:
@@ -120,13 +135,13 @@ def check_fits(manifest: Manifest, bronze: Bronze, rules_hash: str, forgotten: s
         raise InvalidSnapshot("it is ahead of bronze, which was restored to an older state")
 
 
-def _put_in_place(snapshots: SnapshotStore, manifest: Manifest, path: Path) -> None:
+def _install_snapshot(snapshots: SnapshotStore, manifest: Manifest, path: Path) -> None:
     fresh = path.with_suffix(".fetched")
     try:
-        unpack(manifest, partial(snapshots.piece, manifest), fresh)
-        if read_copy(fresh) != IndexCopy(manifest.positions, manifest.generation):
+        unpack_file(manifest, partial(snapshots.read_piece, manifest), fresh)
+        if read_copy_position(fresh) != IndexCopy(manifest.positions, manifest.generation):
             raise InvalidSnapshot("its position in bronze differs from its manifest")
-        remove(path)
+        delete_index_files(path)
         fresh.replace(path)
     finally:
         with suppress(OSError):
@@ -163,26 +178,26 @@ class IndexSnapshots:
         self._making: threading.Thread | None = None
         self._ends = threading.Event()
 
-    def begin(self, path: Path, rules_hash: str) -> bool:
+    def restore(self, path: Path, rules_hash: str) -> bool:
         """Start an empty index from the newest valid snapshot. Return whether there was one.
 
-        Also records the erasures from the lake up to now, so that `is_outdated` and `make` notice later ones.
+        Also records the erasures from the lake up to now, so that `has_erased_data` and `make` notice later ones.
         Raises LakeUnavailable, OSError.
         """
-        forgotten = self.begin_empty(path)
-        found = restore_newest(self._snapshots(path), self._open_bronze(), rules_hash, forgotten, path)
+        forgotten = self.record_empty_start(path)
+        found = restore_newest_snapshot(self._snapshots(path), self._open_bronze(), rules_hash, forgotten, path)
         if found is not None:
             self._new, self._made = 0, time.monotonic() - max(0.0, time.time() - found.made_us / 1e6)
         return found is not None
 
-    def begin_empty(self, path: Path) -> str:
+    def record_empty_start(self, path: Path) -> str:
         """Record and return the hash of all erasures from the lake up to now. Raises LakeUnavailable, OSError."""
-        forgotten = self._snapshots(path).forgotten()
+        forgotten = self._snapshots(path).erasures_hash()
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(self._home.start_record(path), forgotten.encode())
+        atomic_write(self._home.erasures_record_path(path), forgotten.encode())
         return forgotten
 
-    def is_outdated(self, path: Path) -> bool:
+    def has_erased_data(self, path: Path) -> bool:
         """Return whether data was erased that this index may still contain. Asks the lake at most every ten minutes.
 
         Raises LakeUnavailable.
@@ -190,14 +205,14 @@ class IndexSnapshots:
         if time.monotonic() < self._looked + LEAST_S:
             return False
         self._looked = time.monotonic()
-        return path.exists() and self._snapshots(path).forgotten() != self._recorded(path)
+        return path.exists() and self._snapshots(path).erasures_hash() != self._recorded_erasures(path)
 
-    def is_wanted(self, path: Path) -> bool:
+    def is_snapshot_due(self, path: Path) -> bool:
         """Return whether bronze is so far ahead of the newest snapshot that a new one is worthwhile.
 
         Raises LakeUnavailable.
         """
-        return is_wanted(self._snapshots(path), self._open_bronze())
+        return is_snapshot_due(self._snapshots(path), self._open_bronze())
 
     def count_events(self, events: int) -> None:
         """Count events that the index has processed."""
@@ -211,7 +226,7 @@ class IndexSnapshots:
             return
         self._not_before = now + LEAST_S
         self._making = threading.Thread(
-            target=self._make_quietly, args=(path, rules_hash), name="snapshot", daemon=True
+            target=self._make_and_report, args=(path, rules_hash), name="snapshot", daemon=True
         )
         self._making.start()
 
@@ -220,13 +235,15 @@ class IndexSnapshots:
 
         Raises Retry if the lake or the disk rejects a write, InvalidSnapshot, OSError, sqlite3.Error.
         """
-        snapshots, forgotten = self._snapshots(path), self._recorded(path)
-        if snapshots.forgotten() != forgotten:
+        snapshots, forgotten = self._snapshots(path), self._recorded_erasures(path)
+        if snapshots.erasures_hash() != forgotten:
             return False
         began, new = time.monotonic(), self._new
         # the copy needs as much disk space as the index
         with transient_faults_as_retry("make a snapshot of the index"):
-            made = make_snapshot(snapshots, self._open_bronze(), rules_hash, forgotten, path, ends=self._ends.is_set)
+            made = make_snapshot(
+                snapshots, self._open_bronze(), rules_hash, forgotten, path, is_closing=self._ends.is_set
+            )
         self._made, self._new = time.monotonic(), self._new - new
         self._not_before = self._made + max(LEAST_S, _SHARE * (self._made - began))
         self._report(None)
@@ -238,9 +255,9 @@ class IndexSnapshots:
         if self._making:
             self._making.join()
 
-    def _make_quietly(self, path: Path, rules_hash: str) -> None:
+    def _make_and_report(self, path: Path, rules_hash: str) -> None:
         try:
-            if self.is_wanted(path):
+            if self.is_snapshot_due(path):
                 self.make(path, rules_hash)
             else:  # another machine has made one
                 self._new, self._made = 0, time.monotonic()
@@ -258,9 +275,9 @@ class IndexSnapshots:
     def _snapshots(self, path: Path) -> SnapshotStore:
         return SnapshotStore(self._store, path.stem)
 
-    def _recorded(self, path: Path) -> str:
+    def _recorded_erasures(self, path: Path) -> str:
         """Return the hash of erasures when an index was started, or "" if it was not recorded."""
         try:
-            return self._home.start_record(path).read_text()
+            return self._home.erasures_record_path(path).read_text()
         except FileNotFoundError:
             return ""

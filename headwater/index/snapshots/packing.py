@@ -12,7 +12,7 @@ from typing import NamedTuple
 import lz4.block
 
 from headwater.index.snapshots.storage import PIECE_BYTES, Manifest, Position, SnapshotPiece
-from headwater.index.stored.database import FORMAT, code_of_rules
+from headwater.index.stored.database import FORMAT, rules_code_id
 from headwater.index.stored.progress import newest_generation, read_progress
 
 _AT_ONCE = 4
@@ -37,45 +37,45 @@ def copy_index(path: Path, target: Path) -> IndexCopy:
     with closing(sqlite3.connect(of_path, uri=True)) as source, closing(sqlite3.connect(target)) as copy:
         copy.execute("PRAGMA synchronous=OFF")
         source.backup(copy)  # all pages in one step: it does not block a writer, and a write does not restart it
-    return read_copy(target)
+    return read_copy_position(target)
 
 
-def read_copy(path: Path) -> IndexCopy:
+def read_copy_position(path: Path) -> IndexCopy:
     """Return the contents of a copy. Raises InvalidSnapshot if other code made it, sqlite3.Error if it is damaged."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
         version, code = (copy.execute(f"PRAGMA {each}").fetchone()[0] for each in ("user_version", "application_id"))
-        if (version, code) != (FORMAT, code_of_rules()):
+        if (version, code) != (FORMAT, rules_code_id()):
             raise InvalidSnapshot(f"its file is of format {version}, and code {code}")
         positions = [(*source, sequence) for source, sequence in sorted(read_progress(copy).items())]
         return IndexCopy(positions, newest_generation(copy))
 
 
-def pack(path: Path, put: Callable[[int, bytes], object]) -> list[SnapshotPiece]:
-    """Split a file into compressed pieces and pass each with its number to `put`, in parallel.
+def pack_file(path: Path, store_piece: Callable[[int, bytes], object]) -> list[SnapshotPiece]:
+    """Split a file into compressed pieces and pass each with its number to `store_piece`, in parallel.
 
-    Raises the errors of `put`.
+    Raises the errors of `store_piece`.
     """
     size = path.stat().st_size
 
-    def one(number: int) -> SnapshotPiece:
+    def pack_piece(number: int) -> SnapshotPiece:
         content = os.pread(file.fileno(), PIECE_BYTES, number * PIECE_BYTES)
         packed: bytes = lz4.block.compress(content, store_size=False)
-        put(number, packed)
+        store_piece(number, packed)
         return SnapshotPiece(len(packed), sha256(packed).hexdigest())
 
     with path.open("rb") as file, ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(one, range(-(-size // PIECE_BYTES))))
+        return list(pool.map(pack_piece, range(-(-size // PIECE_BYTES))))
 
 
-def unpack(manifest: Manifest, get: Callable[[int], bytes | None], target: Path) -> None:
+def unpack_file(manifest: Manifest, read_piece: Callable[[int], bytes | None], target: Path) -> None:
     """Restore a file from its pieces, in parallel.
 
-    get: returns a compressed piece by its number, None if it is missing. Raises InvalidSnapshot if a piece is missing
-    or changed, OSError if the disk rejects a write, and the errors of `get`.
+    read_piece: returns a compressed piece by its number, None if it is missing. Raises InvalidSnapshot if a piece is
+    missing or changed, OSError if the disk rejects a write, and the errors of `read_piece`.
     """
 
-    def one(number: int) -> None:
-        packed, piece = get(number), manifest.pieces[number]
+    def unpack_piece(number: int) -> None:
+        packed, piece = read_piece(number), manifest.pieces[number]
         if packed is None:
             raise InvalidSnapshot(f"piece {number} is missing")
         if len(packed) != piece.size or sha256(packed).hexdigest() != piece.sha256:
@@ -90,7 +90,7 @@ def unpack(manifest: Manifest, get: Callable[[int], bytes | None], target: Path)
         os.pwrite(file.fileno(), content, number * PIECE_BYTES)
 
     with target.open("wb") as file, ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(one, range(len(manifest.pieces))):
+        for _ in pool.map(unpack_piece, range(len(manifest.pieces))):
             pass
     if target.stat().st_size != manifest.size:
         raise InvalidSnapshot(f"it has {target.stat().st_size} bytes instead of {manifest.size}")

@@ -13,9 +13,9 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.lake.bronze_follower import Progress
-from headwater.lake.maintenance import remove_half_written
+from headwater.lake.maintenance import remove_temporary_files
 from headwater.lake.object_store import ObjectStore, StoredFile
 
 PIECE_BYTES = 4 << 20
@@ -59,21 +59,21 @@ class Manifest(Struct, frozen=True, kw_only=True):
         """The position of the snapshot in bronze."""
         return {(epoch, partition): sequence for epoch, partition, sequence in self.positions}
 
-    def is_whole(self) -> bool:
+    def has_all_pieces(self) -> bool:
         """Return whether the number of pieces fits the size of the index."""
         return len(self.pieces) == -(-self.size // PIECE_BYTES)
 
 
-def read_manifest(text: bytes) -> Manifest | None:
+def parse_manifest(text: bytes) -> Manifest | None:
     """Return the manifest in a text, or None if it is invalid: truncated, changed, or from an incompatible release."""
     try:
         found = msgspec.json.decode(text, type=Manifest)
     except msgspec.DecodeError:
         return None
-    return found if found.is_whole() else None
+    return found if found.has_all_pieces() else None
 
 
-def write_manifest(manifest: Manifest) -> bytes:
+def manifest_json(manifest: Manifest) -> bytes:
     """Return a manifest as JSON."""
     return msgspec.json.encode(manifest)
 
@@ -97,64 +97,64 @@ class SnapshotStore:
         self._store = store
         self._folder = f"{FOLDER}/{key}"
 
-    def newest_first(self) -> Iterator[Manifest | None]:
+    def manifests_newest_first(self) -> Iterator[Manifest | None]:
         """Yield the manifests, newest first, with None for each that cannot be read."""
-        numbers = sorted(_numbers(self._store.files(self._folder), ".json"), reverse=True)
+        numbers = sorted(_snapshot_numbers(self._store.files(self._folder), ".json"), reverse=True)
         for number in numbers:
             text = self._store.read(f"{self._folder}/{number:010}.json")
-            yield read_manifest(text) if text is not None else None
+            yield parse_manifest(text) if text is not None else None
 
-    def newest(self) -> Manifest | None:
+    def newest_manifest(self) -> Manifest | None:
         """Return the newest manifest that can be read, or None."""
-        return next((manifest for manifest in self.newest_first() if manifest), None)
+        return next((manifest for manifest in self.manifests_newest_first() if manifest), None)
 
-    def piece(self, manifest: Manifest, number: int) -> bytes | None:
+    def read_piece(self, manifest: Manifest, number: int) -> bytes | None:
         """Return a piece of a snapshot, or None if it is missing."""
         return self._store.read(f"{self._folder}/{manifest.folder}/{number:05}.lz4")
 
-    def forgotten(self) -> str:
+    def erasures_hash(self) -> str:
         """Return a hash of everything that `headwater forget` has done or started in this lake, "" for nothing."""
         receipts = [(each.name, each.size) for each in self._store.files(FORGOTTEN)]
         return sha256(repr(receipts).encode()).hexdigest() if receipts else ""
 
-    def claim(self) -> "Claim | None":
+    def claim_next(self) -> "Claim | None":
         """Claim the next snapshot. Return None if another process has a claim that is younger than 15 minutes."""
         files = self._store.files(self._folder)
-        number = max((*_numbers(files, ".json"), 0)) + 1
+        number = max((*_snapshot_numbers(files, ".json"), 0)) + 1
         name = f"{self._folder}/{number:010}.claim"
         own = secrets.token_hex(8)
         if not self._store.create(name, own.encode()):
             held = next((each for each in files if each.name == name), None)
-            if held is None or self._now_us(own) - held.at_us < _ABANDONED_US:
+            if held is None or self._store_clock_us(own) - held.at_us < _ABANDONED_US:
                 return None
             self._store.delete([name])
             if not self._store.create(name, own.encode()):
                 return None
         return Claim(number, f"{number:010}-{own}")
 
-    def put(self, claim: "Claim", number: int, content: bytes) -> None:
+    def upload_piece(self, claim: "Claim", number: int, content: bytes) -> None:
         """Upload a piece."""
         self._store.create(f"{self._folder}/{claim.folder}/{number:05}.lz4", content)
-        reach("snapshot.after_piece")
+        reach_failpoint("snapshot.after_piece")
 
-    def publish(self, claim: "Claim", manifest: Manifest) -> bool:
+    def publish_manifest(self, claim: "Claim", manifest: Manifest) -> bool:
         """Publish the snapshot by writing its manifest.
 
         If another process was faster, delete the pieces and return False.
         """
-        reach("snapshot.before_manifest")
-        done = self._store.create(f"{self._folder}/{claim.number:010}.json", write_manifest(manifest))
-        reach("snapshot.after_manifest")
+        reach_failpoint("snapshot.before_manifest")
+        done = self._store.create(f"{self._folder}/{claim.number:010}.json", manifest_json(manifest))
+        reach_failpoint("snapshot.after_manifest")
         if not done:
-            self.release(claim)
+            self.release_claim(claim)
         return done
 
-    def release(self, claim: "Claim") -> None:
+    def release_claim(self, claim: "Claim") -> None:
         """Delete the claim and its pieces, so that another process can make the snapshot."""
         self._store.delete([each.name for each in self._store.files(f"{self._folder}/{claim.folder}")])
         self._store.delete([f"{self._folder}/{claim.number:010}.claim"])
 
-    def prune(self, forgotten: str) -> None:
+    def delete_unused(self, erasures_hash: str) -> None:
         """Delete unused files: all but the newest snapshots, abandoned pieces, and snapshots with erased data.
 
         Manifests are deleted before their pieces, so that each remaining manifest is complete. Call this only after
@@ -163,11 +163,11 @@ class SnapshotStore:
         files = self._store.files(FOLDER)
         now_us = max((each.at_us for each in files), default=0)
         own = [each for each in files if each.name.startswith(f"{self._folder}/")]
-        kept = sorted(_numbers(own, ".json"), reverse=True)[:MAX_SNAPSHOTS]
-        manifests = {each.number: each for each in self.newest_first() if each}
-        kept = [number for number in kept if number in manifests and manifests[number].forgotten == forgotten]
+        kept = sorted(_snapshot_numbers(own, ".json"), reverse=True)[:MAX_SNAPSHOTS]
+        manifests = {each.number: each for each in self.manifests_newest_first() if each}
+        kept = [number for number in kept if number in manifests and manifests[number].forgotten == erasures_hash]
         folders = {manifests[number].folder for number in kept}
-        deleted = [each for each in own if not _is_kept(each, kept, folders, now_us)]
+        deleted = [each for each in own if not _is_in_use(each, kept, folders, now_us)]
         others: dict[str, list[StoredFile]] = {}
         for each in files:
             others.setdefault(each.name.split("/")[1], []).append(each)
@@ -176,9 +176,9 @@ class SnapshotStore:
             if now_us - max(each.at_us for each in of_other) > _OTHER_RULES_US:
                 deleted += of_other
         self._store.delete([each.name for each in sorted(deleted, key=lambda each: not each.name.endswith(".json"))])
-        remove_half_written(f"{self._store.address}/{FOLDER}", _ABANDONED_US / 3_600_000_000)
+        remove_temporary_files(f"{self._store.address}/{FOLDER}", _ABANDONED_US / 3_600_000_000)
 
-    def _now_us(self, own: str) -> int:
+    def _store_clock_us(self, own: str) -> int:
         """Return the current time (us) by the store's clock, which also dates the files."""
         name = f"{self._folder}/{own}.clock"
         self._store.create(name, b"")
@@ -194,12 +194,12 @@ class Claim(NamedTuple):
     folder: str
 
 
-def _numbers(files: Sequence[StoredFile], suffix: str) -> list[int]:
+def _snapshot_numbers(files: Sequence[StoredFile], suffix: str) -> list[int]:
     names = [each.name.rpartition("/")[2] for each in files if each.name.count("/") == 2]
     return [int(name.removesuffix(suffix)) for name in names if name.endswith(suffix) and name[:10].isdigit()]
 
 
-def _is_kept(file: StoredFile, kept: Sequence[int], folders: set[str], now_us: int) -> bool:
+def _is_in_use(file: StoredFile, kept: Sequence[int], folders: set[str], now_us: int) -> bool:
     name = file.name.split("/")[2]
     if name.endswith(".json"):
         return name[:10].isdigit() and int(name[:10]) in kept

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from headwater.index.stored.database import chunks, marks, one_value
+from headwater.index.stored.database import json_array, question_marks, split_for_parameters
 from headwater.index.stored.edge_sets import EdgeSetTable
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, TIE, NameNumbers, RunNumbers
 from headwater.lineage.edges.candidates import ATTEMPTED, LINEAGE_WEIGHTS, Candidate, JobOutput
@@ -45,14 +45,14 @@ class CandidateBatch:
         self._lineage: dict[tuple[int, int], set[int]] = defaultdict(set)
         self._deleted: list[tuple[int, int]] = []
         self._added: list[tuple[Any, ...]] = []
-        for some in chunks(runs):
-            query = f"SELECT run, job_output, {_STORED_COLUMNS} FROM candidates WHERE run IN ({marks(some)})"
+        for some in split_for_parameters(runs):
+            query = f"SELECT run, job_output, {_STORED_COLUMNS} FROM candidates WHERE run IN ({question_marks(some)})"
             for run, *cells in connection.execute(query, some):
                 self._before[run][cells[0]] = tuple(cells)
         self._executions = frozenset(executions)
         self._others: dict[tuple[int, int, int], bool] = {}
 
-    def replace(self, run: int, after: Mapping[int, _Cells]) -> list[int]:
+    def replace_run(self, run: int, after: Mapping[int, _Cells]) -> list[int]:
         """Replace the candidates of a run. Return the job outputs that changed. Call it once per run and batch."""
         before = self._before.get(run, {})
         changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
@@ -64,23 +64,23 @@ class CandidateBatch:
                 self._lineage[after[number][3], number].add(after[number][-1])
         return changed
 
-    def rewrites(self, run: int, number: int, after: _Cells | None) -> bool:
+    def is_whole_rewrite(self, run: int, job_output: int, after: _Cells | None) -> bool:
         """Return whether the stored or the new candidate of a run in a job output is a whole rewrite."""
-        before = self._before.get(run, {}).get(number)
+        before = self._before.get(run, {}).get(job_output)
         return any(bool(cells[_REWRITES]) for cells in (before, after) if cells)
 
-    def is_new(self, run: int, number: int) -> bool:
+    def is_new_candidate(self, run: int, job_output: int) -> bool:
         """Return whether a run had no stored candidate in a job output."""
-        return number not in self._before.get(run, ())
+        return job_output not in self._before.get(run, ())
 
-    def reports_only(self, execution: int, number: int, edge_set: int) -> bool:
+    def reports_only_edge_set(self, execution: int, job_output: int, edge_set: int) -> bool:
         """Return whether an execution reports only this edge set for a job output.
 
         This covers the reports of earlier batches and of this one.
         """
-        if not self._lineage[execution, number] <= {edge_set}:
+        if not self._lineage[execution, job_output] <= {edge_set}:
             return False
-        key = execution, number, edge_set
+        key = execution, job_output, edge_set
         if execution in self._executions and key not in self._others:
             self._others[key] = self._sql.execute(_REPORTS_OTHER, key).fetchone() is not None
         return not self._others.get(key, False)
@@ -93,8 +93,8 @@ class CandidateBatch:
             times[candidate[-1]].append(candidate[2])
         self._sql.executemany("DELETE FROM candidates WHERE run = ? AND job_output = ?", self._deleted)
         self._sql.executemany("INSERT INTO candidates VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._added)
-        edge_sets.add_runs({number: found for number, found in times.items() if number not in changed_sets})
-        edge_sets.recount(changed_sets)
+        edge_sets.add_run_times({number: found for number, found in times.items() if number not in changed_sets})
+        edge_sets.recount_runs(changed_sets)
 
 
 CANDIDATE_COLUMNS = (
@@ -138,73 +138,77 @@ class CandidateTable:
         self._statements: dict[int, list[int]] = {}
         self._rewritten: set[Name] = set()
 
-    def replace(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
+    def replace_runs(self, derived: Sequence[DerivedRun]) -> set[JobOutput]:
         """Replace the candidates of runs. Return the job outputs for which other edge sets may count now."""
-        executions = self._stored(candidate.execution for one in derived for candidate in one.candidates.values())
-        batch = CandidateBatch(self._sql, self._stored(one.run.key for one in derived), executions)
+        executions = self._stored_run_numbers(
+            candidate.execution for one in derived for candidate in one.candidates.values()
+        )
+        batch = CandidateBatch(self._sql, self._stored_run_numbers(one.run.key for one in derived), executions)
         changed: set[int] = set()
         for run, lineage, *_ in derived:
             run_number = self._runs[run.key]
             after = {
-                (number := self.number(job_output)): self._cells(number, candidate)
+                (number := self.job_output_number(job_output)): self._to_cells(number, candidate)
                 for job_output, candidate in lineage.items()
             }
-            for number in batch.replace(run_number, after):
-                self._note_rewrite(number, rewrites=batch.rewrites(run_number, number, after.get(number)))
-                if not (batch.is_new(run_number, number) and self._repeats(batch, after[number])):
+            for number in batch.replace_run(run_number, after):
+                self._count_rewrite(number, rewrites=batch.is_whole_rewrite(run_number, number, after.get(number)))
+                if not (
+                    batch.is_new_candidate(run_number, number) and self._repeats_only_counting(batch, after[number])
+                ):
                     changed.add(number)
         batch.write(self._edge_sets)
-        return {self.job_output(number) for number in changed}
+        return {self.job_output_of_number(number) for number in changed}
 
-    def take_rewritten(self) -> Set[Name]:
+    def take_changed_rewrites(self) -> Set[Name]:
         """Return the datasets whose last whole rewrite may have changed since the last call."""
         found, self._rewritten = self._rewritten, set()
         return found
 
-    def _note_rewrite(self, number: int, *, rewrites: bool) -> None:
-        job_output = self.job_output(number)
+    def _count_rewrite(self, number: int, *, rewrites: bool) -> None:
+        job_output = self.job_output_of_number(number)
         if job_output.output is not None and (
-            rewrites or (is_writing_half(job_output.job) and self.statements(job_output.output))
+            rewrites or (is_writing_half(job_output.job) and self.explainable_statements(job_output.output))
         ):
             self._rewritten.add(job_output.output)
 
-    def of_execution(self, execution: int, job_outputs: Sequence[int]) -> list[tuple[int, Candidate[int]]]:
+    def candidates_of_execution(self, execution: int, job_outputs: Sequence[int]) -> list[tuple[int, Candidate[int]]]:
         """Return the candidates of an execution in some job outputs, each with the number of its job output."""
-        return [(number, Candidate(*cells)) for number, *cells in self._of([execution], job_outputs)]
+        return [(number, Candidate(*cells)) for number, *cells in self._rows_of_executions([execution], job_outputs)]
 
-    def _stored(self, keys: Iterable[str]) -> list[int]:
+    def _stored_run_numbers(self, keys: Iterable[str]) -> list[int]:
         """Return the numbers of those runs that earlier batches have stored."""
         numbers = map(self._runs.__getitem__, set(keys))
-        return sorted(number for number in numbers if not self._runs.is_new(number))
+        return sorted(number for number in numbers if not self._runs.is_new_in_batch(number))
 
-    def set_only(self, number: int, only: int | None) -> None:
+    def set_only_counting(self, job_output: int, edge_set: int | None) -> None:
         """Remember the only edge set that counts for a job output.
 
-        only: the number of an edge set with column lineage, or None if several edge sets count or none does.
+        edge_set: the number of an edge set with column lineage, or None if several edge sets count or none does.
         """
-        if only is None:
-            self._only.pop(number, None)
+        if edge_set is None:
+            self._only.pop(job_output, None)
         else:
-            self._only[number] = only
+            self._only[job_output] = edge_set
 
-    def _repeats(self, batch: CandidateBatch, cells: _Cells) -> bool:
+    def _repeats_only_counting(self, batch: CandidateBatch, cells: _Cells) -> bool:
         """Return whether a new candidate and its execution report just the only edge set that already counts.
 
         This holds for nearly every run of a recurring job. Its job output then needs no recount.
         """
         number, execution, edge_set = cells[0], cells[3], cells[-1]
-        return self._only.get(number) == edge_set and batch.reports_only(execution, number, edge_set)
+        return self._only.get(number) == edge_set and batch.reports_only_edge_set(execution, number, edge_set)
 
-    def _cells(self, number: int, candidate: Candidate[OutputLineage]) -> _Cells:
+    def _to_cells(self, number: int, candidate: Candidate[OutputLineage]) -> _Cells:
         lineage = candidate.lineage
         return (
             number, candidate.time_us, None if candidate.tie == candidate.run_key else candidate.tie,
             self._runs[candidate.execution], candidate.started_us, candidate.last_us, candidate.weight,
             candidate.rows_confirmed, candidate.write_kind, candidate.period_us,
-            self._edge_sets.number(number, lineage),
+            self._edge_sets.edge_set_number(number, lineage),
         )  # fmt: skip
 
-    def number(self, job_output: JobOutput) -> int:
+    def job_output_number(self, job_output: JobOutput) -> int:
         """Return the number of a job output. A new job output gets a number."""
         found = self._job_outputs.get(job_output)
         if found is None:
@@ -221,7 +225,7 @@ class CandidateTable:
                 self._statements[key[2]].append(found)
         return found
 
-    def job_output(self, number: int) -> JobOutput:
+    def job_output_of_number(self, number: int) -> JobOutput:
         """Return the job output for a number."""
         if found := self._by_number.get(number):
             return found
@@ -232,29 +236,33 @@ class CandidateTable:
 
     def job_outputs_of(self, outputs: Iterable[Name]) -> list[int]:
         """Return the numbers of the job outputs that write these datasets."""
-        numbers = [number for name in outputs if (number := self._names.known(name)) is not None]
+        numbers = [number for name in outputs if (number := self._names.find_number(name)) is not None]
         query = "SELECT id FROM job_outputs WHERE output IN ({})"
-        return [row[0] for some in chunks(numbers) for row in self._sql.execute(query.format(marks(some)), some)]
+        return [
+            row[0]
+            for some in split_for_parameters(numbers)
+            for row in self._sql.execute(query.format(question_marks(some)), some)
+        ]
 
-    def statements(self, output: Name) -> Sequence[int]:
+    def explainable_statements(self, output: Name) -> Sequence[int]:
         """Return the job outputs of a dataset whose job is a statement that other runs may explain (rule 4)."""
         number = self._names.number(output)
         found = self._statements.get(number)
         if found is None:
-            own = ((each, self.job_output(each)) for each in self.job_outputs_of([output]))
+            own = ((each, self.job_output_of_number(each)) for each in self.job_outputs_of([output]))
             found = self._statements[number] = [each for each, job_output in own if is_ctas_statement(job_output.job)]
         return found
 
-    def load_statements(self, outputs: Iterable[Name]) -> None:
-        """Load the results of `statements` for several datasets with one query."""
+    def load_explainable_statements(self, outputs: Iterable[Name]) -> None:
+        """Load the results of `explainable_statements` for several datasets with one query."""
         missing = {number: name for name in outputs if (number := self._names.number(name)) not in self._statements}
         self._statements.update((number, []) for number in missing)
         for each in self.job_outputs_of(missing.values()):
-            job_output = self.job_output(each)
+            job_output = self.job_output_of_number(each)
             if job_output.output and is_ctas_statement(job_output.job):
                 self._statements[self._names.number(job_output.output)].append(each)
 
-    def only_candidates(self, job_outputs: Sequence[int]) -> dict[int, Candidate[int]]:
+    def single_candidates(self, job_outputs: Sequence[int]) -> dict[int, Candidate[int]]:
         """Return the candidate of each job output that has exactly one.
 
         In an event with thousands of outputs, this is the case for most of them.
@@ -264,10 +272,10 @@ class CandidateTable:
             "JOIN run_keys k ON k.id = v.run WHERE NOT EXISTS (SELECT 1 FROM candidates w "
             "WHERE w.job_output = value LIMIT 1 OFFSET 1)"
         )
-        rows = self._sql.execute(query, (one_value(job_outputs),))
+        rows = self._sql.execute(query, (json_array(job_outputs),))
         return {job_output: Candidate(*cells) for job_output, *cells in rows}
 
-    def countable(
+    def countable_candidates(
         self, job_outputs: Sequence[int], only: Mapping[int, Candidate[int]]
     ) -> dict[JobOutput, list[Candidate[int]]]:
         """Return the candidates that can count, by job output.
@@ -278,12 +286,14 @@ class CandidateTable:
         The number of candidates depends neither on the length of the history nor on how many other jobs write the
         dataset.
 
-        only: the result of `only_candidates`.
+        only: the result of `single_candidates`.
         """
-        explained = {each.output for number in job_outputs if is_ctas_statement((each := self.job_output(number)).job)}
+        explained = {
+            each.output for number in job_outputs if is_ctas_statement((each := self.job_output_of_number(number)).job)
+        }
         related = {*job_outputs, *self.job_outputs_of(output for output in explained if output)}
         if len(related) == 1 and (single := only.get(job_outputs[0])):
-            return {self.job_output(job_outputs[0]): [single]}
+            return {self.job_output_of_number(job_outputs[0]): [single]}
         newest = (
             "SELECT v.execution FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.job_output = ? "
             "AND v.weight = ? "
@@ -292,7 +302,7 @@ class CandidateTable:
         executions = {
             row[0]
             for job_output in job_outputs
-            if self.job_output(job_output).layer != ATTEMPTED
+            if self.job_output_of_number(job_output).layer != ATTEMPTED
             for weight in LINEAGE_WEIGHTS
             for row in self._sql.execute(newest, (job_output, weight))
         }
@@ -301,14 +311,16 @@ class CandidateTable:
         )
         found: dict[JobOutput, list[Candidate[int]]] = {}
         for number in job_outputs:
-            if (job_output := self.job_output(number)).layer == ATTEMPTED and (attempts := self._attempts(number)):
+            if (job_output := self.job_output_of_number(number)).layer == ATTEMPTED and (
+                attempts := self._attempt_candidates(number)
+            ):
                 found[job_output] = attempts
-        for some in chunks(sorted(executions)):
-            for job_output, *candidate in self._of(some, sorted(related)):
-                found.setdefault(self.job_output(job_output), []).append(Candidate(*candidate))
+        for some in split_for_parameters(sorted(executions)):
+            for job_output, *candidate in self._rows_of_executions(some, sorted(related)):
+                found.setdefault(self.job_output_of_number(job_output), []).append(Candidate(*candidate))
         return found
 
-    def _attempts(self, number: int) -> list[Candidate[int]]:
+    def _attempt_candidates(self, number: int) -> list[Candidate[int]]:
         newest = (
             f"SELECT {CANDIDATE_COLUMNS} FROM candidates v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
             f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
@@ -319,7 +331,7 @@ class CandidateTable:
         rows = (self._sql.execute(newest, edge_set).fetchone() for edge_set in edge_sets)
         return [Candidate(*row) for row in rows if row]
 
-    def explainable_by(self, parents: Iterable[str], executions: Iterable[str]) -> set[JobOutput]:
+    def job_outputs_explained_by(self, parents: Iterable[str], executions: Iterable[str]) -> set[JobOutput]:
         """Return the job outputs with opaque edge sets that these runs may explain.
 
         These are the job outputs of the runs above them, and those of their executions that have no output. Runs and
@@ -334,30 +346,35 @@ class CandidateTable:
         )
         found = {
             row[0]
-            for query, keys in ((above, self._stored(parents)), (_WITHOUT_OUTPUT, self._stored(executions)))
-            for some in chunks(keys)
-            for row in self._sql.execute(query.format(marks(some)), some)
+            for query, keys in (
+                (above, self._stored_run_numbers(parents)),
+                (_WITHOUT_OUTPUT, self._stored_run_numbers(executions)),
+            )
+            for some in split_for_parameters(keys)
+            for row in self._sql.execute(query.format(question_marks(some)), some)
         }
-        return {self.job_output(number) for number in found}
+        return {self.job_output_of_number(number) for number in found}
 
-    def _of(self, executions: Sequence[int], job_outputs: Sequence[int]) -> list[tuple[Any, ...]]:
+    def _rows_of_executions(self, executions: Sequence[int], job_outputs: Sequence[int]) -> list[tuple[Any, ...]]:
         """Return the candidates of executions in some job outputs.
 
         An execution may report thousands of outputs, and many jobs may write one output. The query therefore either
         looks up each pair of execution and job output or scans all candidates of the executions, whichever reads fewer
         rows.
         """
-        through = len(job_outputs) > 1 and self._has_fewer(executions, len(job_outputs) * len(executions))
+        through = len(job_outputs) > 1 and self._has_fewer_candidates(executions, len(job_outputs) * len(executions))
         query = (
             f"SELECT v.job_output, {CANDIDATE_COLUMNS} FROM candidates v INDEXED BY candidates_of_execution "
-            f"CROSS JOIN run_keys k ON k.id = v.run WHERE v.execution IN ({marks(executions)}) "
+            f"CROSS JOIN run_keys k ON k.id = v.run WHERE v.execution IN ({question_marks(executions)}) "
             f"AND {'+' if through else ''}v.job_output IN (SELECT value FROM json_each(?))"
         )
-        return self._sql.execute(query, (*executions, one_value(job_outputs))).fetchall()
+        return self._sql.execute(query, (*executions, json_array(job_outputs))).fetchall()
 
-    def _has_fewer(self, executions: Sequence[int], than: int) -> bool:
-        query = f"SELECT count(*) FROM (SELECT 1 FROM candidates WHERE execution IN ({marks(executions)}) LIMIT ?)"
-        return int(self._sql.execute(query, (*executions, than)).fetchone()[0]) < than
+    def _has_fewer_candidates(self, executions: Sequence[int], limit: int) -> bool:
+        query = (
+            f"SELECT count(*) FROM (SELECT 1 FROM candidates WHERE execution IN ({question_marks(executions)}) LIMIT ?)"
+        )
+        return int(self._sql.execute(query, (*executions, limit)).fetchone()[0]) < limit
 
 
 _LAST = (
@@ -377,18 +394,19 @@ class RewriteTable:
         self._names = names
         self._candidates = candidates
 
-    def update(self, generation: int) -> None:
+    def update_rewrites(self, generation: int) -> None:
         """Find and write the last rewrite of each dataset for which this batch added or removed one."""
-        for output in self._candidates.take_rewritten():
+        for output in self._candidates.take_changed_rewrites():
             numbers = self._candidates.job_outputs_of([output])
             unless_parts, whole = (
-                max(self._rewrites(numbers, kind), default=None) for kind in (WHOLE_UNLESS_PARTITIONED, WHOLE_REWRITE)
+                max(self._newest_rewrites(numbers, kind), default=None)
+                for kind in (WHOLE_UNLESS_PARTITIONED, WHOLE_REWRITE)
             )
             every = max((each for each in (unless_parts, whole) if each), default=None)
             row = (self._names.number(output), *(every or _NONE), *(whole or _NONE), generation)
             self._sql.execute("INSERT OR REPLACE INTO rewrites VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def add(self, facts: Sequence[RunFacts]) -> None:
+    def add_proofs(self, facts: Sequence[RunFacts]) -> None:
         """Store the proofs of commits, and the time of the newest event that is not ahead of its receipt."""
         proofs = [proof for fact in facts for proof in parse_proof_signs(fact.content.write_signs)]
         rows = [(self._names.number(each.dataset), each.is_whole_rewrite, each.run_id) for each in proofs]
@@ -398,17 +416,19 @@ class RewriteTable:
             row = "INSERT INTO newest_event VALUES (1, ?) ON CONFLICT(id) DO UPDATE SET time_us = max(time_us, ?)"
             self._sql.execute(row, (newest, newest))
 
-    def _rewrites(self, numbers: Sequence[int], kind: int) -> Iterator[WholeRewrite]:
+    def _newest_rewrites(self, numbers: Sequence[int], kind: int) -> Iterator[WholeRewrite]:
         for number in numbers:
             for row in self._sql.execute(_LAST, (number, kind)).fetchall():
                 last: Candidate[int] = Candidate(*row)
-                yield rewrite_of(self._candidates.job_output(number), last, self._same_execution(last, numbers))
+                yield rewrite_of(
+                    self._candidates.job_output_of_number(number), last, self._candidates_of_execution(last, numbers)
+                )
 
-    def _same_execution(
+    def _candidates_of_execution(
         self, candidate: Candidate[int], numbers: Sequence[int]
     ) -> list[tuple[JobOutput, Candidate[int]]]:
         """Return the candidates of the same execution for the same dataset."""
         if candidate.started_us != candidate.last_us:
             return []
-        found = self._candidates.of_execution(int(candidate.execution), numbers)
-        return [(self._candidates.job_output(number), each) for number, each in found]
+        found = self._candidates.candidates_of_execution(int(candidate.execution), numbers)
+        return [(self._candidates.job_output_of_number(number), each) for number, each in found]

@@ -190,11 +190,11 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         if not is_damage(error):
             raise LakeUnavailable(f"Cannot open the index {path}: {explain(error, 'data')}") from error
         log.warning("The index file %s is damaged (%s). It is rebuilt from the lake.", path.name, error)
-    remove(path)
+    delete_index_files(path)
     try:
         with close_on_error(_connect(path)) as connection:
             connection.executescript(
-                f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={code_of_rules()};PRAGMA user_version={FORMAT};COMMIT;"
+                f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={rules_code_id()};PRAGMA user_version={FORMAT};COMMIT;"
             )
     except sqlite3.OperationalError as error:
         if not any(word in str(error) for word in ("fts5", "tokenizer")):
@@ -217,7 +217,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         )
         with close_on_error(connection):
             if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
-                if connection.execute("PRAGMA application_id").fetchone()[0] != code_of_rules():
+                if connection.execute("PRAGMA application_id").fetchone()[0] != rules_code_id():
                     create_current_views(connection, SCHEMA + CATALOG)
                 return connection
         connection.close()
@@ -228,7 +228,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def one_generation(sql: sqlite3.Connection) -> Iterator[None]:
+def read_transaction(sql: sqlite3.Connection) -> Iterator[None]:
     """Open a read transaction, so that all queries inside see the same generation of the index.
 
     If the disk fails, SQLite ends the transaction itself.
@@ -241,13 +241,13 @@ def one_generation(sql: sqlite3.Connection) -> Iterator[None]:
             sql.execute("COMMIT")
 
 
-def remove(path: Path) -> None:
+def delete_index_files(path: Path) -> None:
     """Delete an index file, its `-wal` and `-shm` files and its page checksums."""
     for suffix in ("", "-wal", "-shm", SUFFIX):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
-def code_of_rules() -> int:
+def rules_code_id() -> int:
     """Return the hash of the rules' code as the integer that an index file stores as its application id."""
     return int(rule_code_hash()[:7], 16)
 
@@ -262,16 +262,16 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+def split_for_parameters(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """Split values into chunks that are small enough for the parameters of one statement."""
     return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
 
 
-def marks(values: Sequence[object]) -> str:
+def question_marks(values: Sequence[object]) -> str:
     """Return as many comma-separated question marks as there are values, for an SQL `IN` list."""
     return ",".join("?" * len(values))
 
 
-def one_value(numbers: Iterable[int]) -> str:
+def json_array(numbers: Iterable[int]) -> str:
     """Return numbers as one JSON parameter; `json_each` yields them in this order."""
     return msgspec.json.encode(list(numbers)).decode()

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
-from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.database import question_marks, split_for_parameters
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.packing import encode, tags_from
 from headwater.lineage.names.dataset_name import Name
@@ -73,7 +73,7 @@ class SqliteNaming(NameResolver):
         moved = super().set_changes(run_key, sent)
         after = self.generations.changes(run_key)
         if after != before:
-            self._write(run_key, [(each.time_us, each.location, each.to) for each in after], written=False)
+            self._write_changes(run_key, [(each.time_us, each.location, each.to) for each in after], is_write=False)
         return moved
 
     def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
@@ -82,13 +82,13 @@ class SqliteNaming(NameResolver):
         moved = super().set_writes(run_key, sent)
         after = self.generations.writes(run_key)
         if after != before:
-            self._write(run_key, [(*each, None) for each in after], written=True)
+            self._write_changes(run_key, [(*each, None) for each in after], is_write=True)
         return moved
 
-    def _write(self, run_key: str, changes: Iterable[tuple[int, Name, Name | None]], *, written: bool) -> None:
+    def _write_changes(self, run_key: str, changes: Iterable[tuple[int, Name, Name | None]], *, is_write: bool) -> None:
         number = self._numbers.number
-        rows = [(run_key, at, number(name), number(to) if to else None, written) for at, name, to in changes]
-        self._sql.execute("DELETE FROM dataset_changes WHERE run = ? AND written = ?", (run_key, written))
+        rows = [(run_key, at, number(name), number(to) if to else None, is_write) for at, name, to in changes]
+        self._sql.execute("DELETE FROM dataset_changes WHERE run = ? AND written = ?", (run_key, is_write))
         insert = "INSERT INTO dataset_changes(run, time_us, location, renamed, written) VALUES (?, ?, ?, ?, ?)"
         self._sql.executemany(insert, rows)
 
@@ -115,22 +115,22 @@ class DatasetTable:
         self._before: dict[int, tuple[_Cell, ...]] = {}
         self._after: dict[int, dict[str, _Cell]] = {}
 
-    def load(self, names: Iterable[int]) -> None:
+    def load_rows(self, names: Iterable[int]) -> None:
         """Load the rows of some datasets, by name number. Required before the first `set` of each dataset."""
         missing = [number for number in dict.fromkeys(names) if number not in self._after]
         query = f"SELECT name, {', '.join(_COLUMNS)} FROM datasets WHERE name IN ({{}})"
-        for some in chunks(missing):
-            rows = self._sql.execute(query.format(marks(some)), some)
+        for some in split_for_parameters(missing):
+            rows = self._sql.execute(query.format(question_marks(some)), some)
             self._before.update((number, tuple(cells)) for number, *cells in rows)
         for number in missing:
             self._after[number] = dict(zip(_COLUMNS, self._before.get(number, _UNKNOWN), strict=True))
 
-    def text(self, name: int, column: str) -> str | None:
+    def text_cell(self, name: int, column: str) -> str | None:
         """Return a text cell of a loaded dataset."""
         value = self._after[name][column]
         return value if isinstance(value, str) else None
 
-    def set(self, name: int, column: str, value: _Cell) -> bool:
+    def set_cell(self, name: int, column: str, value: _Cell) -> bool:
         """Set a cell of a loaded dataset. Return whether its value changed."""
         cells = self._after[name]
         changed = cells[column] != value
@@ -163,7 +163,7 @@ class TagTable:
         self._sql = connection
         self._names = names
 
-    def add(self, facts: Sequence[RunFacts]) -> None:
+    def add_facets(self, facts: Sequence[RunFacts]) -> None:
         """Store the `tags` facets of events. Repeated facets change nothing."""
         for fact in facts:
             for facet in tags_facets(fact):
@@ -171,9 +171,9 @@ class TagTable:
                 row = (number, facet.producer, *facet.order, facet.place, encode(facet.tags))
                 self._sql.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def newest_of(self, name: Name, until_us: int = MAX_TIME_US) -> Iterator[TagsFacet]:
+    def newest_facets(self, name: Name, until_us: int = MAX_TIME_US) -> Iterator[TagsFacet]:
         """Yield the newest `tags` facet of each producer under a name as sent, up to a time (us)."""
-        number, producer = self._names.known(name), ""
+        number, producer = self._names.find_number(name), ""
         if number is None:
             return
         query = (
@@ -185,9 +185,11 @@ class TagTable:
             producer, *order, place, value = row
             yield TagsFacet(Order(*order), place, name, producer, tags_from(value))
 
-    def facets(self, of: Name | None = None) -> Iterator[TagsFacet]:
+    def all_facets(self, only_name: Name | None = None) -> Iterator[TagsFacet]:
         """Yield all `tags` facets, or only those under one name as sent."""
         query = f"SELECT name, producer, {_NEWNESS}, value FROM tags"
-        where, values = (" WHERE name = ?", (self._names.known(of) or 0,)) if of is not None else ("", ())
+        where, values = (
+            (" WHERE name = ?", (self._names.find_number(only_name) or 0,)) if only_name is not None else ("", ())
+        )
         for name, producer, *order, place, value in self._sql.execute(query + where, values):
             yield TagsFacet(Order(*order), place, self._names.name(name), producer, tags_from(value))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.database import question_marks, split_for_parameters
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.packing import Inputs, encode, pack_edges, pack_inputs, unpack_edges, unpack_inputs
 from headwater.lineage.edges.candidates import INFERRED_LINEAGE
@@ -33,12 +33,12 @@ class InputLists:
         self._read: BoundedCache[int, Inputs] = BoundedCache()
         self._last: tuple[Inputs, int, bytes] | None = None
 
-    def keep(self, lineage: OutputLineage) -> tuple[int | None, bytes]:
+    def store_inputs(self, lineage: OutputLineage) -> tuple[int | None, bytes]:
         """Store the inputs of an edge set as a list, unless there are few. Return the list's number and digest.
 
         Fewer than 16 inputs stay in the edge set; the result is then (None, b"").
         """
-        inputs = Inputs.of(lineage)
+        inputs = Inputs.from_lineage(lineage)
         if len(inputs.tables) + len(inputs.also_read) < _MIN_INPUTS:
             return _IN_PLACE
         if self._last is None or inputs != self._last[0]:
@@ -49,11 +49,11 @@ class InputLists:
             self._last = (inputs, int(self._sql.execute(query, (digest,)).fetchone()[0]), digest)
         return self._last[1:]
 
-    def unpack(self, value: bytes, inputs: int | None) -> OutputLineage:
+    def unpack_edges_and_inputs(self, value: bytes, inputs: int | None) -> OutputLineage:
         """Unpack an edge set of table `edges`. inputs: the number of its separate input list, if it has one."""
-        return unpack_edges(value, None if inputs is None else self._get(inputs))
+        return unpack_edges(value, None if inputs is None else self._inputs_by_number(inputs))
 
-    def _get(self, number: int) -> Inputs:
+    def _inputs_by_number(self, number: int) -> Inputs:
         """Return a list by its number. The list is cached, so the outputs of a run share one object."""
         found = self._read.get(number)
         if found is None:
@@ -62,7 +62,7 @@ class InputLists:
             self._read.put(number, found, sum(map(len, found)))
         return found
 
-    def collect(self, numbers: Iterable[int]) -> None:
+    def delete_unused(self, numbers: Iterable[int]) -> None:
         """Delete lists by number, unless an edge set still uses them."""
         self._last = None
         query = "DELETE FROM input_lists WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM edges WHERE inputs = ?1)"
@@ -121,7 +121,7 @@ class EdgeSetTable:
         self._lists = InputLists(connection)
         self._packed: tuple[OutputLineage | None, _Packed] = (None, _Packed(b"", None, b""))
 
-    def number(self, job_output: int, lineage: OutputLineage) -> int:
+    def edge_set_number(self, job_output: int, lineage: OutputLineage) -> int:
         """Return the number of an edge set. A new edge set is stored and gets a number."""
         digest = self._digest(lineage)
         found = self._numbers.get((job_output, digest))
@@ -133,23 +133,23 @@ class EdgeSetTable:
             found = int(made.lastrowid or 0) if made.rowcount else int(self._sql.execute(query, key).fetchone()[0])
             self._numbers[key] = found
             packed = self._pack(lineage)
-            edges = (found, packed.value, packed.inputs, self._read_set(lineage))
+            edges = (found, packed.value, packed.inputs, self._read_set_number(lineage))
             self._sql.execute(
                 "INSERT OR IGNORE INTO edges(edge_set, value, inputs, read_set) VALUES (?, ?, ?, ?)", edges
             )
             self._contents.put(found, lineage, len(lineage.edges))
         return found
 
-    def edges(self, number: int) -> OutputLineage:
+    def lineage_of_edge_set(self, number: int) -> OutputLineage:
         """Return an edge set by its number."""
         found = self._contents.get(number)
         if found is None:
             query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
-            lineage = self._lists.unpack(*self._sql.execute(query, (number,)).fetchone())
+            lineage = self._lists.unpack_edges_and_inputs(*self._sql.execute(query, (number,)).fetchone())
             found = self._contents.put(number, lineage, len(lineage.edges))
         return found
 
-    def counted(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
+    def counted_edge_sets(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
         """Return how the edge sets of some job outputs counted at the last `flush`, by job output and edge set number.
 
         Edge sets that neither counted nor can be explained by other runs are left out.
@@ -159,12 +159,12 @@ class EdgeSetTable:
             "WHERE job_output IN ({}) AND (live OR latest OR reading OR asks)"
         )
         found: dict[int, dict[int, CountedEdgeSet]] = {}
-        for some in chunks(job_outputs):
-            for job_output, number, *counted in self._sql.execute(query.format(marks(some)), some):
+        for some in split_for_parameters(job_outputs):
+            for job_output, number, *counted in self._sql.execute(query.format(question_marks(some)), some):
                 found.setdefault(job_output, {})[number] = CountedEdgeSet(*counted)
         return found
 
-    def count(self, number: int, counted: CountedEdgeSet) -> None:
+    def set_counted(self, number: int, counted: CountedEdgeSet) -> None:
         """Record how an edge set counts from now on. `flush` writes it."""
         self._counts.append((*counted, number))
 
@@ -183,18 +183,18 @@ class EdgeSetTable:
         self._sql.executemany(again, [(number,) for number in self._changed])
         self._changed.clear()
 
-    def add_runs(self, times: Mapping[int, Sequence[int]]) -> None:
+    def add_run_times(self, times: Mapping[int, Sequence[int]]) -> None:
         """Add runs that report these edge sets, given the times of the runs (us) by edge set number."""
         self._changed.update(times)
         self._sql.executemany(_ADD, [(len(at), min(at), max(at), number) for number, at in times.items()])
 
-    def recount(self, numbers: Iterable[int]) -> None:
+    def recount_runs(self, numbers: Iterable[int]) -> None:
         """Recount the runs of edge sets from table `candidates`, because some runs now report another edge set."""
         numbers = list(numbers)
         self._changed.update(numbers)
         self._sql.executemany(_RECOUNT, [(number,) for number in numbers])
 
-    def collect(self, generation: int) -> None:
+    def delete_unreported(self, generation: int) -> None:
         """Delete the edges of sets that no run has reported for the last 1,000 generations."""
         query = (
             "SELECT number FROM edge_sets WHERE runs = 0 AND generation < ? AND NOT (live OR latest OR reading) LIMIT ?"
@@ -202,24 +202,24 @@ class EdgeSetTable:
         unreported = [row[0] for row in self._sql.execute(query, (generation - _RETAINED, _AT_ONCE)).fetchall()]
         lists = set[int]()
         for number in unreported:
-            lineage = self.edges(number)
+            lineage = self.lineage_of_edge_set(number)
             query = "SELECT read_set, inputs FROM edges WHERE edge_set = ?"
             read, inputs = self._sql.execute(query, (number,)).fetchone()
             lists.update(() if inputs is None else (inputs,))
             self._sql.execute("DELETE FROM edges WHERE edge_set = ?", (number,))
             if not self._sql.execute("SELECT 1 FROM edges WHERE read_set = ?", (read,)).fetchone():
-                deleted = [(name, read) for name in self._read_names(lineage)]
+                deleted = [(name, read) for name in self._read_dataset_names(lineage)]
                 self._sql.executemany("DELETE FROM reads WHERE name = ? AND read_set = ?", deleted)
                 self._sql.execute("DELETE FROM read_sets WHERE id = ?", (read,))
             self._sql.execute(f"UPDATE edge_sets SET runs = {_DELETED} WHERE number = ?", (number,))
         if unreported:
-            self._lists.collect(lists)
+            self._lists.delete_unused(lists)
             self._packed = (None, self._packed[1])
             self._numbers.clear()
             self._read_sets.clear()
             self._last_read = ((), (), 0)
 
-    def _read_set(self, lineage: OutputLineage) -> int:
+    def _read_set_number(self, lineage: OutputLineage) -> int:
         """Return the number of the set of datasets that an edge set reads.
 
         The outputs of one run usually share it, and so do the runs of many jobs.
@@ -228,13 +228,13 @@ class EdgeSetTable:
         own = lineage.output.plain if lineage.output is not None and not lineage.attempt_state else None
         if own is not None and own not in self._last_names and inputs == self._last_read[:2]:
             return self._last_read[2]
-        number = self._number_of_reads(self._read_names(lineage))
+        number = self._store_read_set(self._read_dataset_names(lineage))
         every = {name.plain for name in chain(*inputs)}
         if own is not None and own not in every:
             self._last_read, self._last_names = (*inputs, number), every
         return number
 
-    def _number_of_reads(self, names: Sequence[int]) -> int:
+    def _store_read_set(self, names: Sequence[int]) -> int:
         key = tuple(names)
         found = self._read_sets.get(key)
         if found is None:
@@ -245,7 +245,7 @@ class EdgeSetTable:
             self._read_sets.put(key, found, len(names))
         return found
 
-    def _read_names(self, lineage: OutputLineage) -> list[int]:
+    def _read_dataset_names(self, lineage: OutputLineage) -> list[int]:
         return sorted(self._names.number(name) for name in {name.plain for name in inputs_other_than_output(lineage)})
 
     def _digest(self, lineage: OutputLineage) -> bytes:
@@ -260,8 +260,8 @@ class EdgeSetTable:
     def _pack(self, lineage: OutputLineage) -> _Packed:
         """Pack an edge set. The last result is cached, because the digest and the insert both need it."""
         if self._packed[0] is not lineage:
-            number, digest = self._lists.keep(lineage)
-            value = pack_edges(lineage, Inputs.of(lineage) if number is None else Inputs())
+            number, digest = self._lists.store_inputs(lineage)
+            value = pack_edges(lineage, Inputs.from_lineage(lineage) if number is None else Inputs())
             self._packed = (lineage, _Packed(value, number, digest))
         return self._packed[1]
 
@@ -285,23 +285,23 @@ class SqliteRelatedRuns:
 
     def reports_of_descendants(self, run_key: str) -> ReportedDatasets:
         """Return the reports of the runs below a run. run_key: the number of the run."""
-        return self._merged(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED_LINEAGE)))
+        return self._merge_reports(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED_LINEAGE)))
 
     def reports_of_execution(self, execution: str) -> ReportedDatasets:
         """Return the reports of the runs of an execution. execution: its number."""
-        return self._merged(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED_LINEAGE)))
+        return self._merge_reports(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED_LINEAGE)))
 
-    def _merged(self, numbers: Iterable[int]) -> ReportedDatasets:
-        found = [self._report(number) for number in list(numbers)]
+    def _merge_reports(self, numbers: Iterable[int]) -> ReportedDatasets:
+        found = [self._report_of_edge_set(number) for number in list(numbers)]
         empty: frozenset[Name] = frozenset()
         return ReportedDatasets(
             empty.union(*(each.covered_sources for each in found)),
             empty.union(*(each.outputs_with_lineage for each in found)),
         )
 
-    def _report(self, number: int) -> ReportedDatasets:
+    def _report_of_edge_set(self, number: int) -> ReportedDatasets:
         found = self._reports.get(number)
         if found is None:
-            report = reported_datasets([self._edge_sets.edges(number)])
+            report = reported_datasets([self._edge_sets.lineage_of_edge_set(number)])
             found = self._reports.put(number, report, len(report.covered_sources))
         return found

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from msgspec import msgpack
 
 from headwater.events.position import Source
-from headwater.index.stored.database import chunks, marks, one_value
+from headwater.index.stored.database import json_array, question_marks, split_for_parameters
 from headwater.index.stored.numbers import RunNumbers
 from headwater.index.stored.packing import encode, pack_content, packed_facts_from, use_from, versions_from
 from headwater.lake.bronze_follower import BronzeEvent
@@ -46,28 +46,30 @@ class RunFactsTable:
     def __init__(self, connection: sqlite3.Connection, runs: RunNumbers):
         self._sql = connection
         self._runs = runs
-        self._contents = _Numbered[EventContent](connection, "event_contents", self._pack, self._unpack)
-        self._uses = _Numbered[DatasetUse](connection, "dataset_uses", encode, use_from)
+        self._contents = _NumberedValues[EventContent](
+            connection, "event_contents", self._pack_content, self._unpack_content
+        )
+        self._uses = _NumberedValues[DatasetUse](connection, "dataset_uses", encode, use_from)
         self._new_runs: dict[str, list[RunFacts]] = {}
         self._long: dict[str, DecidingFactsSelector] = {}
 
-    def add(self, facts: Sequence[RunFacts], places: Places, facet_names: FacetNames) -> Sequence[RunFacts]:
+    def add(self, facts: Sequence[RunFacts], event_places: Places, facet_names: FacetNames) -> Sequence[RunFacts]:
         """Store the facts of events, with their places in bronze and facet names. Return those that are new."""
-        self._runs.begin()
-        self._runs.take(key for fact in facts for key in (fact.run_key, fact.execution, fact.parent))
+        self._runs.begin_batch()
+        self._runs.assign_all(key for fact in facts for key in (fact.run_key, fact.execution, fact.parent))
         number = self._runs
         by_key: dict[tuple[int, bytes], RunFacts] = {}
         for fact in facts:  # if an event came twice, its first receipt counts, also within one batch
             by_key.setdefault((number[fact.run_key], bytes.fromhex(fact.order.event_id)), fact)
-        older = self._stored_runs({run for run, _ in by_key if not self._runs.is_new(run)})
-        known = self._stored_events([key for key in by_key if key[0] in older])
+        older = self._runs_with_events({run for run, _ in by_key if not self._runs.is_new_in_batch(run)})
+        known = self._stored_event_keys([key for key in by_key if key[0] in older])
         fresh = {key: fact for key, fact in by_key.items() if key not in known}
         rows = [
             (
-                *key, self._contents.number(fact.content), _packed(fact.versions), fact.order.time_us,
+                *key, self._contents.number(fact.content), _pack_versions(fact.versions), fact.order.time_us,
                 fact.received_us,
                 fact.execution and number[fact.execution], fact.parent and number[fact.parent],
-                *places[fact.order.event_id], facet_names[fact.order.event_id], fact.nominal_us,
+                *event_places[fact.order.event_id], facet_names[fact.order.event_id], fact.nominal_us,
             )
             for key, fact in fresh.items()
         ]  # fmt: skip
@@ -80,15 +82,15 @@ class RunFactsTable:
                 long.add(fact)
         return list(fresh.values())
 
-    def _stored_runs(self, runs: Set[int]) -> set[int]:
+    def _runs_with_events(self, runs: Set[int]) -> set[int]:
         """Filter runs to those with an event in the table."""
         query = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM event_facts WHERE run = value)"
-        return {run for (run,) in self._sql.execute(query, (one_value(runs),))}
+        return {run for (run,) in self._sql.execute(query, (json_array(runs),))}
 
-    def _stored_events(self, keys: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
+    def _stored_event_keys(self, keys: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
         """Filter events to those that are stored, without reading the other events of their runs."""
         found: set[tuple[int, bytes]] = set()
-        for some in chunks(keys):
+        for some in split_for_parameters(keys):
             values = ", ".join(["(?, ?)"] * len(some))
             query = f"SELECT run, event FROM event_facts WHERE (run, event) IN (VALUES {values})"
             found.update(self._sql.execute(query, [cell for key in some for cell in key]))
@@ -102,8 +104,8 @@ class RunFactsTable:
         """Return all facts of each of these runs."""
         wanted = list(run_keys)
         found = {run: facts for run in wanted if (facts := self._new_runs.get(run))}  # the new runs are still in memory
-        for some in chunks([run for run in wanted if run not in found]):
-            for fact in self._unpacked(f"{_FACTS} WHERE k.key IN ({marks(some)})", some):
+        for some in split_for_parameters([run for run in wanted if run not in found]):
+            for fact in self._query_facts(f"{_FACTS} WHERE k.key IN ({question_marks(some)})", some):
                 found.setdefault(fact.run_key, []).append(fact)
         return found
 
@@ -122,10 +124,10 @@ class RunFactsTable:
         for run, facts in self.facts(read).items():
             found[run] = facts
             if len(facts) > LONG_RUN_EVENTS:
-                found[run] = self._keep(run, facts)
+                found[run] = self._cache_facts(run, facts)
         return found
 
-    def _keep(self, run: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+    def _cache_facts(self, run: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         long = DecidingFactsSelector(facts)
         few = long.deciding_facts()
         if len(few) > len(facts) // 2:
@@ -135,16 +137,16 @@ class RunFactsTable:
         self._long[run] = long
         return few
 
-    def until(self, as_of_us: int, known_at_us: int) -> list[RunFacts]:
+    def facts_until(self, as_of_us: int, known_at_us: int) -> list[RunFacts]:
         """Return the facts of all events up to an event time and a time of receipt (us)."""
-        facts = self._unpacked(_FACTS, ())
+        facts = self._query_facts(_FACTS, ())
         return [fact for fact in facts if fact.time_us <= as_of_us and fact.received_us <= known_at_us]
 
-    def _pack(self, content: EventContent) -> bytes:
+    def _pack_content(self, content: EventContent) -> bytes:
         inputs, outputs = ([self._uses.number(each) for each in side] for side in (content.inputs, content.outputs))
         return pack_content(content, inputs, outputs)
 
-    def _unpack(self, value: bytes) -> EventContent:
+    def _unpack_content(self, value: bytes) -> EventContent:
         packed = packed_facts_from(value)
         inputs, outputs = (tuple(map(self._uses.value, side)) for side in (packed.inputs, packed.outputs))
         return EventContent(
@@ -153,10 +155,10 @@ class RunFactsTable:
             packed.sent_job, packed.forms,
         )  # fmt: skip
 
-    def _unpacked(self, query: str, values: Sequence[str]) -> Iterator[RunFacts]:
+    def _query_facts(self, query: str, values: Sequence[str]) -> Iterator[RunFacts]:
         for run, event, stored, versions, *rest in self._sql.execute(query, values):
             if isinstance(stored, bytes):  # before format 8
-                content, packed = self._unpack(stored), packed_facts_from(stored)
+                content, packed = self._unpack_content(stored), packed_facts_from(stored)
                 rest = [packed.time_us, packed.received_us, packed.execution, packed.parent, None]  # noqa: PLW2901
             else:
                 content = self._contents.value(stored)
@@ -174,11 +176,11 @@ class RunFactsTable:
             )
 
 
-def _packed(versions: dict[int, str]) -> bytes | None:
+def _pack_versions(versions: dict[int, str]) -> bytes | None:
     return encode(versions) if versions else None
 
 
-class _Numbered(Generic[T]):
+class _NumberedValues(Generic[T]):
     """A table of recurring values, which are found by their digest."""
 
     def __init__(
@@ -199,7 +201,7 @@ class _Numbered(Generic[T]):
                 self._numbers.clear()
             packed = self._pack(value)
             digest = blake2b(packed, digest_size=16).digest()
-            found = self._numbers[value] = self._add(digest, packed)
+            found = self._numbers[value] = self._insert(digest, packed)
         return found
 
     def value(self, number: int) -> T:
@@ -211,7 +213,7 @@ class _Numbered(Generic[T]):
             found = self._values[number] = self._unpack(row[0])
         return found
 
-    def _add(self, digest: bytes, packed: bytes) -> int:
+    def _insert(self, digest: bytes, packed: bytes) -> int:
         made = self._sql.execute(f"INSERT OR IGNORE INTO {self._table} VALUES (NULL, ?, ?)", (digest, packed))
         if made.rowcount:
             return int(made.lastrowid or 0)
@@ -222,7 +224,7 @@ QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
 """Events are counted by quarter of an hour, because every time zone offset is a multiple of it."""
 
 
-def places_of(sql: sqlite3.Connection, source: Source, events: Sequence[BronzeEvent]) -> Places:
+def event_places(sql: sqlite3.Connection, source: Source, events: Sequence[BronzeEvent]) -> Places:
     """Return the place in bronze of each event of a batch, by event id. Writes to the caller's transaction."""
     row = (source.log, source.epoch, source.partition)
     sql.execute("INSERT OR IGNORE INTO partitions(log, incarnation, part) VALUES (?, ?, ?)", row)
@@ -237,9 +239,9 @@ class EventTable:
     def __init__(self, connection: sqlite3.Connection):
         self._sql = connection
 
-    def add(self, fresh: Sequence[RunFacts], places: Places) -> None:
+    def add_events(self, fresh: Sequence[RunFacts], event_places: Places) -> None:
         """Add events that the index does not contain yet."""
-        rows = [(fact.time_us, *places[fact.event_id]) for fact in fresh if fact.kind == "RUN"]
+        rows = [(fact.time_us, *event_places[fact.event_id]) for fact in fresh if fact.kind == "RUN"]
         self._sql.executemany("INSERT OR IGNORE INTO run_events VALUES (?, ?, ?)", rows)
         counts = Counter((fact.time_us // QUARTER_US, fact.type if fact.kind == "RUN" else fact.kind) for fact in fresh)
         self._sql.executemany(
@@ -273,9 +275,9 @@ class FacetNamesTable:
         self._sql = connection
         self._numbers: BoundedCache[_Names, int] = BoundedCache()
 
-    def number(self, of_run: Iterable[str], of_job: Iterable[str]) -> int:
+    def combination_number(self, run_facets: Iterable[str], job_facets: Iterable[str]) -> int:
         """Return the number of a combination of facet names: an event's run and job facets that are not null."""
-        names = tuple(sorted(of_run)), tuple(sorted(of_job))
+        names = tuple(sorted(run_facets)), tuple(sorted(job_facets))
         found = self._numbers.get(names)
         if found is None:
             value = msgpack.encode(names)
@@ -285,16 +287,16 @@ class FacetNamesTable:
         return found
 
 
-def newest_places(sql: sqlite3.Connection, run: str, whose: int) -> set[Place]:
+def newest_facet_places(sql: sqlite3.Connection, run: str, kind: int) -> set[Place]:
     """Return the places of the events with the newest value of each facet of a run or of its job.
 
-    whose: RUN or JOB. Only the events of this run count, also for the facets of its job.
+    kind: RUN or JOB. Only the events of this run count, also for the facets of its job.
     """
     newest: dict[str, tuple[tuple[object, ...], Place]] = {}
     for event, content, time_us, received_us, names, *place in sql.execute(_EVENTS_OF_RUN, (run,)):
         facts = packed_facts_from(content)
         times = (facts.time_us, facts.received_us) if time_us is None else (time_us, received_us)  # before format 8
         found = event_order(event.hex(), facts.type, *times), (place[0], place[1], place[2], place[3])
-        for facet in _names_from(names)[whose]:
+        for facet in _names_from(names)[kind]:
             newest[facet] = max(newest.get(facet, found), found)
     return {place for _, place in newest.values()}

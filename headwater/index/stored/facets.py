@@ -17,11 +17,11 @@ from headwater.events.facet_digests import Memo
 from headwater.events.facet_sets import CHANGING
 from headwater.events.rule_facets import text_at
 from headwater.events.wire import NULL
-from headwater.index.stored.database import COUNTED, DATASET, JOB, chunks
+from headwater.index.stored.database import COUNTED, DATASET, JOB, split_for_parameters
 from headwater.index.stored.events import FacetNamesTable
 from headwater.index.stored.numbers import NameNumbers
 from headwater.index.stored.run_facets import RunContextTable
-from headwater.index.stored.upserts import NEWER, WIDEN, Span, rows, widen
+from headwater.index.stored.upserts import NEWER, WIDEN, Span, span_rows, widen_span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_order import Order, order_text, order_text_at_index
 from headwater.lineage.runs.event_reading import ShapeFacts
@@ -55,7 +55,7 @@ class FacetSetTable:
     def add_set(self, kind: int, name: int, facets: NumberedFacets, span: Span, newest: EventOrder) -> None:
         """Add a set of facets of a job or dataset, the span in which it was sent, and the order of its newest event."""
         key = (kind, name, facets.number)
-        widen(self._spans, key, span)
+        widen_span(self._spans, key, span)
         self._last[key] = max(self._last.get(key, ""), order_text_at_index(*newest))
         self.add_newest(kind, name, newest, facets.facets)
 
@@ -68,7 +68,7 @@ class FacetSetTable:
 
     def add_source(self, source: tuple[str, str], span: Span) -> None:
         """Add a data source as (name, URI) with the span in which it was sent."""
-        widen(self._sources, source, span)
+        widen_span(self._sources, source, span)
 
     def add_tags(self, keys: Iterable[str]) -> None:
         """Add the keys of tags that are in use."""
@@ -85,7 +85,7 @@ class FacetSetTable:
         write(
             f"INSERT INTO data_sources VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, "
             "uri = max(uri, excluded.uri)",
-            rows(self._sources),
+            span_rows(self._sources),
         )
         write(
             "INSERT INTO newest_facets VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -110,10 +110,10 @@ class NumberedDataset(Struct):
     use: DatasetUse
     name: int
     facets: NumberedFacets
-    changes: bool
+    has_changing_facets: bool
     span: Span | None = None
     newest: EventOrder = ("", 0)
-    at: tuple[int, int] = (0, 0)
+    position_in_event: tuple[int, int] = (0, 0)
 
 
 class FacetShape(NamedTuple):
@@ -124,7 +124,7 @@ class FacetShape(NamedTuple):
 
     datasets: tuple[NumberedDataset, ...]
     places: tuple[int, ...]
-    names: int
+    facet_names_number: int
     job: NumberedFacets | None
 
 
@@ -140,16 +140,16 @@ class FacetShapes:
         self._datasets: dict[bytes, NumberedDataset] = {}
         self._in_events: dict[tuple[int, Name], NumberedDataset] = {}
 
-    def in_event(self, shape: str, forms: NameForms) -> FacetShape:
+    def shape_in_event(self, shape: str, forms: NameForms) -> FacetShape:
         """Return a cached shape. forms: names that mean other datasets in the event (rule 2.1)."""
         found = self._shapes.get((shape, forms))
         if found is None:
             sent, named = self._shapes[shape, ()], dict(forms)
-            datasets = tuple(self._named(each, named) for each in sent.datasets)
+            datasets = tuple(self._resolve_name(each, named) for each in sent.datasets)
             found = self._shapes[shape, forms] = sent._replace(datasets=datasets)
         return found
 
-    def _named(self, sent: NumberedDataset, forms: Mapping[Name, Name]) -> NumberedDataset:
+    def _resolve_name(self, sent: NumberedDataset, forms: Mapping[Name, Name]) -> NumberedDataset:
         """Return a dataset of a shape under the name that it has in an event."""
         form = forms.get(sent.use.name)
         if form is None:
@@ -158,56 +158,59 @@ class FacetShapes:
         found = self._in_events.get(key)
         if found is None:
             use = structs.replace(sent.use, name=form)
-            found = NumberedDataset(use, self._names.number(form), sent.facets, sent.changes)
+            found = NumberedDataset(use, self._names.number(form), sent.facets, sent.has_changing_facets)
             self._in_events[key] = found
         return found
 
-    def learn(self, event: Event, shape: ShapeFacts) -> None:
+    def add_shape(self, event: Event, shape: ShapeFacts) -> None:
         """Add the shape of an event."""
         datasets = (*event.inputs, *event.outputs)
         numbered = [
-            self._dataset(datasets[place], of) for place, of in zip(shape.dataset_indexes, shape.uses, strict=True)
+            self._number_dataset(datasets[place], of)
+            for place, of in zip(shape.dataset_indexes, shape.uses, strict=True)
         ]
         run_facets, job_facets = event.said.run_facets, [facet.name for facet in event.said.job_facets]
-        names = self._facet_names.number(run_facets, job_facets)
-        job = self._set(event.job_contents) if job_facets else None
+        names = self._facet_names.combination_number(run_facets, job_facets)
+        job = self._number_facets(event.job_contents) if job_facets else None
         self._shapes[event.shape, ()] = FacetShape(tuple(numbered), shape.dataset_indexes, names, job)
 
     def is_full(self) -> bool:
         """Return whether the cache has so many entries that `forget` should clear it."""
         return len(self._shapes) + len(self._datasets) + len(self._in_events) > _KEEP
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Clear the cache. Readers of events must then learn all shapes again."""
         self._shapes.clear()
         self._datasets.clear()
         self._in_events.clear()
 
-    def _dataset(self, dataset: SentDataset, use: DatasetUse) -> NumberedDataset:
+    def _number_dataset(self, dataset: SentDataset, use: DatasetUse) -> NumberedDataset:
         found = self._datasets.get(dataset.shape)
         if found is None:
             changes = bool(dataset.mentioned.counted) or any(name in CHANGING for name in dataset.facets)
-            found = NumberedDataset(use, self._names.number(use.name), self._set(dataset.contents), changes)
+            found = NumberedDataset(use, self._names.number(use.name), self._number_facets(dataset.contents), changes)
             self._datasets[dataset.shape] = found
         return found
 
-    def _set(self, contents: Sequence[Content]) -> NumberedFacets:
+    def _number_facets(self, contents: Sequence[Content]) -> NumberedFacets:
         """Store a set of facets and return its numbers. Facets that belong to a single run are not part of the set."""
         facets = {content.key: content for content in contents}
-        numbers = {key: self._text(content.raw) for key, content in facets.items()}
+        numbers = {key: self._text_number(content.raw) for key, content in facets.items()}
         schema = facets["schema"].content_hash if "schema" in facets else None
         value = msgpack.encode(sorted(numbers.items()))
-        number = self._numbered("facet_sets", blake2b(value, digest_size=16).digest(), (schema, value))
+        number = self._store_numbered("facet_sets", blake2b(value, digest_size=16).digest(), (schema, value))
         source = decode(facets["dataSource"].raw) if "dataSource" in facets else None
         name = text_at(source, "name")
         named = (name, text_at(source, "uri") or name) if name else None
         return NumberedFacets(number, named, tuple(numbers.items()))
 
-    def _text(self, raw: bytes) -> int:
+    def _text_number(self, raw: bytes) -> int:
         digest = blake2b(raw, digest_size=16).digest()
-        return self._texts.get(raw) or self._texts.put(raw, self._numbered("facet_texts", digest, (raw.decode(),)))
+        return self._texts.get(raw) or self._texts.put(
+            raw, self._store_numbered("facet_texts", digest, (raw.decode(),))
+        )
 
-    def _numbered(self, table: str, digest: bytes, rest: tuple[object, ...]) -> int:
+    def _store_numbered(self, table: str, digest: bytes, rest: tuple[object, ...]) -> int:
         found = self._sql.execute(f"SELECT id FROM {table} WHERE digest = ?", (digest,)).fetchone()
         if found is None:
             values = f"INSERT INTO {table} VALUES (NULL, ?, {', '.join('?' * len(rest))})"
@@ -219,9 +222,9 @@ Bodies = Callable[[Collection[int]], Mapping[int, str]]
 """A function that returns the bodies of a batch's events by their sequences."""
 
 
-def in_chunks(bodies: Bodies, sequences: Collection[int]) -> Iterator[tuple[int, str]]:
+def bodies_in_chunks(bodies: Bodies, sequences: Collection[int]) -> Iterator[tuple[int, str]]:
     """Yield (sequence, body) by ascending sequence, with at most 500 bodies in memory."""
-    for some in chunks(sorted(sequences)):
+    for some in split_for_parameters(sorted(sequences)):
         yield from bodies(some).items()
 
 
@@ -232,7 +235,7 @@ class _JobShape(Struct):
     """
 
     shape: FacetShape
-    shown: int
+    display_name: int
     span: Span
     newest: Order
     sequence: int
@@ -255,26 +258,26 @@ class FacetTable:
         self._job_shapes: dict[Hashable, _JobShape] = {}
         self._batch: list[NumberedDataset] = []
 
-    def learn(self, event: Event, shape: ShapeFacts) -> None:
+    def add_shape(self, event: Event, shape: ShapeFacts) -> None:
         """Add the shape of an event. Required before `take` gets events of that shape."""
-        self._shapes.learn(event, shape)
+        self._shapes.add_shape(event, shape)
 
     def is_full(self) -> bool:
         """Return whether the cache of shapes has so many entries that `forget` should clear it."""
         return self._shapes.is_full()
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Clear the cache of shapes. Readers of events must then learn all shapes again."""
-        self._shapes.forget()
+        self._shapes.clear_cache()
 
-    def take(self, sequence: int, sent: Sent, fact: RunFacts, of_run: Facets) -> None:
+    def add_event(self, sequence: int, sent: Sent, fact: RunFacts, run_facets: Facets) -> None:
         """Add an event of any kind, with the facets of its run."""
         order, content = fact.order, fact.content
         time_us, key = order.time_us, (sent.shape, content.kind, content.job, content.name_forms)
         known = self._job_shapes.get(key)
         if known is None:
             shown = self._names.number(job_key(content.job, None)) if content.kind != "DATASET" else 0
-            shape = self._shapes.in_event(sent.shape, content.name_forms)
+            shape = self._shapes.shape_in_event(sent.shape, content.name_forms)
             known = _JobShape(shape, shown, (time_us, time_us), order, sequence)
             self._job_shapes[key] = known
         else:
@@ -283,15 +286,15 @@ class FacetTable:
                 known.span = (min(first_us, time_us), max(last_us, time_us))
             if known.newest < order:
                 known.newest, known.sequence = order, sequence
-        self.facet_names[order.event_id] = known.shape.names
-        if of_run and known.shown:
-            self._context.take(of_run, sent, fact, known.shown)
+        self.facet_names[order.event_id] = known.shape.facet_names_number
+        if run_facets and known.display_name:
+            self._context.add_event(run_facets, sent, fact, known.display_name)
 
     def flush(self, bodies: Bodies) -> None:
         """Write everything that was added since the last call."""
         for job_shape in self._job_shapes.values():
-            self._add_shape(job_shape)
-        self._read_changing(bodies)
+            self._add_job_shape(job_shape)
+        self._read_changing_facets(bodies)
         for dataset in self._batch:
             self._add_dataset(dataset)
         self._facet_sets.flush()
@@ -299,7 +302,7 @@ class FacetTable:
         for each in (self.facet_names, self._job_shapes, self._batch):
             each.clear()
 
-    def _add_shape(self, job_shape: _JobShape) -> None:
+    def _add_job_shape(self, job_shape: _JobShape) -> None:
         """Add a shape of a job, once for all its events in this batch."""
         shape, order = job_shape.shape, order_text(job_shape.newest)
         for place, dataset in enumerate(shape.datasets):
@@ -309,23 +312,23 @@ class FacetTable:
             else:
                 dataset.span = (min(dataset.span[0], job_shape.span[0]), max(dataset.span[1], job_shape.span[1]))
             if dataset.newest < (order, place):
-                dataset.newest, dataset.at = (order, place), (job_shape.sequence, shape.places[place])
-        if job_shape.shown and shape.job:
-            self._facet_sets.add_set(JOB, job_shape.shown, shape.job, job_shape.span, (order, 0))
+                dataset.newest, dataset.position_in_event = (order, place), (job_shape.sequence, shape.places[place])
+        if job_shape.display_name and shape.job:
+            self._facet_sets.add_set(JOB, job_shape.display_name, shape.job, job_shape.span, (order, 0))
 
-    def _read_changing(self, bodies: Bodies) -> None:
+    def _read_changing_facets(self, bodies: Bodies) -> None:
         """Read the facets that differ from event to event, from the body of each dataset's newest event."""
-        changing = [dataset for dataset in self._batch if dataset.changes]
+        changing = [dataset for dataset in self._batch if dataset.has_changing_facets]
         by_event: dict[int, list[NumberedDataset]] = {}
         for numbered in changing:
-            by_event.setdefault(numbered.at[0], []).append(numbered)
-        for sequence, body in in_chunks(bodies, by_event):
+            by_event.setdefault(numbered.position_in_event[0], []).append(numbered)
+        for sequence, body in bodies_in_chunks(bodies, by_event):
             datasets = sent_datasets(parse_stored_event(body))
             for numbered in by_event[sequence]:
-                dataset = datasets[numbered.at[1]]
+                dataset = datasets[numbered.position_in_event[1]]
                 own, counted = decode_members(dataset.facets), decode_members(dataset.inputFacets)
-                self._facet_sets.add_newest(DATASET, numbered.name, numbered.newest, _texts(own, CHANGING))
-                self._facet_sets.add_newest(COUNTED, numbered.name, numbered.newest, _texts(counted, counted))
+                self._facet_sets.add_newest(DATASET, numbered.name, numbered.newest, _facet_texts(own, CHANGING))
+                self._facet_sets.add_newest(COUNTED, numbered.name, numbered.newest, _facet_texts(counted, counted))
 
     def _add_dataset(self, dataset: NumberedDataset) -> None:
         """Add a dataset, once for all its events in this batch."""
@@ -337,5 +340,5 @@ class FacetTable:
             self._facet_sets.add_tags(tag.key for tag in dataset.use.tags)
 
 
-def _texts(facets: Facets, names: Container[str]) -> Iterator[tuple[str, str]]:
+def _facet_texts(facets: Facets, names: Container[str]) -> Iterator[tuple[str, str]]:
     return ((name, bytes(text).decode()) for name, text in facets.items() if name in names and text != NULL)

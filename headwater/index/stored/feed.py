@@ -15,26 +15,26 @@ BATCH_MAX = 2_000
 """The most entries that one batch adds, its newest. After a rebuild, the feed thus contains only the end."""
 
 
-class FeedTable:
+class RecentChangesTable:
     """Collects feed entries and writes them in `write`. The caller manages the transaction."""
 
     def __init__(self, connection: sqlite3.Connection):
         self._sql = connection
         self._entries: deque[tuple[str, int, object]] = deque(maxlen=BATCH_MAX)
 
-    def run_state(self, run: str, state: str) -> None:
+    def add_run_state(self, run: str, state: str) -> None:
         """Record a new state of a run."""
         self._entries.append(("run", 0, (run, state)))
 
-    def counts(self, edge_set: int, *, live: bool) -> None:
+    def add_edge_set_change(self, edge_set: int, *, counts_now: bool) -> None:
         """Record that an edge set begins to count (live) or ceases to count."""
-        self._entries.append(("edges", edge_set, live))
+        self._entries.append(("edges", edge_set, counts_now))
 
-    def rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def add_rejections(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Record rejected events, oldest first."""
         self._entries += (("rejected", 0, row) for row in rows)
 
-    def write(self, generation: int) -> None:
+    def write_batch(self, generation: int) -> None:
         """Write the recorded entries as one batch and delete the oldest rows."""
         if self._entries:
             rows = [(generation, kind, number, encode(value)) for kind, number, value in self._entries]

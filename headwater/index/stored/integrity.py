@@ -31,7 +31,7 @@ _BLOCK = 1024
 _RETRIES = 3
 
 
-class PageSums:
+class PageChecksums:
     """Stores a CRC-32 of each page in a file next to the index file, as a list of 32-bit numbers.
 
     SQLite has no page checksums, so a flipped bit in a value would go unnoticed.
@@ -45,26 +45,26 @@ class PageSums:
         self._path, self._connection = path, connection
         connection.execute("PRAGMA wal_autocheckpoint=0")
         self._page_bytes: int = connection.execute("PRAGMA page_size").fetchone()[0]
-        self._sums = _sums_of(path)
+        self._sums = _read_checksums(path)
         self._unknown = {number for number, each in enumerate(self._sums, 1) if each == _UNKNOWN}
 
-    def checkpoint(self, *, least_frames: int = 0) -> None:
+    def checkpoint(self, *, min_frames: int = 0) -> None:
         """Copy the pages of the `-wal` into the index file and store their checksums.
 
-        least_frames: do nothing if the `-wal` has fewer frames. Pages that a reader still needs in the `-wal` stay
+        min_frames: do nothing if the `-wal` has fewer frames. Pages that a reader still needs in the `-wal` stay
         unknown until the next call.
         """
-        wal = _Wal(self._path, self._page_bytes)
+        wal = _WalFrames(self._path, self._page_bytes)
         try:
-            if least_frames and not wal.has_frame(least_frames):
+            if min_frames and not wal.has_frame(min_frames):
                 return
-            pages = wal.pages() | self._unknown
+            pages = wal.page_numbers() | self._unknown
             pages.update(range(len(self._sums) + 1, max(pages, default=0)))
-            self._store(dict.fromkeys(pages, _UNKNOWN))
+            self._store_checksums(dict.fromkeys(pages, _UNKNOWN))
             self._unknown = pages
             is_stored = True
         except OSError as error:
-            self._forget(error)
+            self._delete_checksums(error)
             is_stored = False
         try:
             _, in_wal, copied = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -72,29 +72,29 @@ class PageSums:
             log.warning("Cannot copy the index's -wal into its file (%s). The next batch tries again.", error)
             return
         if in_wal == copied and is_stored:
-            self._store_copied()
+            self._store_checkpointed_pages()
 
-    def _store_copied(self) -> None:
+    def _store_checkpointed_pages(self) -> None:
         try:
-            with _mapped(self._path) as content:
+            with _map_file(self._path) as content:
                 pages = {*self._unknown, *range(len(self._sums) + 1, len(content) // self._page_bytes + 1)}
-                self._store({number: self._sum_in(content, number) for number in pages})
+                self._store_checksums({number: self._page_checksum(content, number) for number in pages})
             self._unknown = set()
         except OSError as error:
-            self._forget(error)
+            self._delete_checksums(error)
 
-    def _forget(self, error: OSError) -> None:
+    def _delete_checksums(self, error: OSError) -> None:
         """Delete the checksums rather than keep wrong ones. The next writer that opens the file computes them again."""
         log.warning("Cannot write the page checksums of the index (%s). A later writer computes them again.", error)
         with suppress(OSError):
             Path(f"{self._path}{SUFFIX}").unlink(missing_ok=True)
         self._sums, self._unknown = array("I"), set()
 
-    def _sum_in(self, content: mmap | bytes, page: int) -> int:
-        return _sum(content[(page - 1) * self._page_bytes : page * self._page_bytes])
+    def _page_checksum(self, content: mmap | bytes, page: int) -> int:
+        return _checksum(content[(page - 1) * self._page_bytes : page * self._page_bytes])
 
-    def _store(self, sums: dict[int, int]) -> None:
-        _write(self._path, self._sums, sums)
+    def _store_checksums(self, sums: dict[int, int]) -> None:
+        _write_checksums(self._path, self._sums, sums)
 
 
 def mark_wal_pages(path: Path) -> None:
@@ -102,13 +102,13 @@ def mark_wal_pages(path: Path) -> None:
 
     SQLite copies these pages into the file at the latest when its last connection closes.
     """
-    sums = _sums_of(path)
-    page_bytes = _page_bytes(path)
+    sums = _read_checksums(path)
+    page_bytes = _read_page_size(path)
     if sums and page_bytes:
-        _write(path, sums, dict.fromkeys(_Wal(path, page_bytes).pages(), _UNKNOWN))
+        _write_checksums(path, sums, dict.fromkeys(_WalFrames(path, page_bytes).page_numbers(), _UNKNOWN))
 
 
-def _write(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
+def _write_checksums(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
     """Update checksums by page number, and write the blocks that contain them."""
     missing = max(sums, default=0) - len(known)
     known.extend([_UNKNOWN] * missing)
@@ -123,7 +123,7 @@ def _write(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
         os.close(descriptor)
 
 
-def _page_bytes(path: Path) -> int:
+def _read_page_size(path: Path) -> int:
     """Return the page size from the file header, or 0 if it is invalid. SQLite rejects such a file when it opens it."""
     try:
         with path.open("rb") as file:
@@ -138,13 +138,13 @@ def check_pages(path: Path) -> None:
 
     Raises sqlite3.DatabaseError with the code SQLITE_CORRUPT if a page differs.
     """
-    sums = _sums_of(path)
+    sums = _read_checksums(path)
     with suppress(FileNotFoundError):  # no such file, or its writer has just replaced it
-        _compare(path, sums)
+        _compare_checksums(path, sums)
 
 
-def _compare(path: Path, sums: "array[int]") -> None:
-    page_bytes = _page_bytes(path)
+def _compare_checksums(path: Path, sums: "array[int]") -> None:
+    page_bytes = _read_page_size(path)
     if not page_bytes:
         return
     with path.open("rb") as file:
@@ -153,16 +153,16 @@ def _compare(path: Path, sums: "array[int]") -> None:
             content = memoryview(file.read(at_once * page_bytes))
             for number in range(first, min(first + len(content) // page_bytes, len(sums))):
                 start = (number - first) * page_bytes
-                if sums[number] not in (_UNKNOWN, _sum(content[start : start + page_bytes])):
-                    _recheck(path, number, page_bytes)
+                if sums[number] not in (_UNKNOWN, _checksum(content[start : start + page_bytes])):
+                    _recheck_page(path, number, page_bytes)
 
 
-def _recheck(path: Path, number: int, page_bytes: int) -> None:
+def _recheck_page(path: Path, number: int, page_bytes: int) -> None:
     """Raise the error for a page unless the writer has just changed it: it marks the page before it writes."""
     for _ in range(_RETRIES):
         with path.open("rb") as file:
-            found = _sum(os.pread(file.fileno(), page_bytes, number * page_bytes))
-        sums = _sums_of(path)
+            found = _checksum(os.pread(file.fileno(), page_bytes, number * page_bytes))
+        sums = _read_checksums(path)
         if number >= len(sums) or sums[number] in (_UNKNOWN, found):
             return
     error = sqlite3.DatabaseError(f"page {number + 1} of {path.name} differs from its checksum")
@@ -170,7 +170,7 @@ def _recheck(path: Path, number: int, page_bytes: int) -> None:
     raise error
 
 
-def _sums_of(path: Path) -> "array[int]":
+def _read_checksums(path: Path) -> "array[int]":
     found = array("I")
     with suppress(FileNotFoundError):
         content = Path(f"{path}{SUFFIX}").read_bytes()
@@ -178,11 +178,11 @@ def _sums_of(path: Path) -> "array[int]":
     return found
 
 
-def _sum(page: bytes | memoryview) -> int:
+def _checksum(page: bytes | memoryview) -> int:
     return crc32(page) or 1
 
 
-class _Wal:
+class _WalFrames:
     """The current frames of a `-wal` file, that is, those with the same salts as its header."""
 
     def __init__(self, path: Path, page_bytes: int):
@@ -192,14 +192,14 @@ class _Wal:
 
     def has_frame(self, number: int) -> bool:
         """Return whether the file has at least this many frames."""
-        return any(True for _ in self._pages_from(number))
+        return any(True for _ in self._page_numbers_from(number))
 
-    def pages(self) -> set[int]:
+    def page_numbers(self) -> set[int]:
         """Return the numbers of the pages in the frames."""
-        return set(self._pages_from(1))
+        return set(self._page_numbers_from(1))
 
-    def _pages_from(self, first: int) -> Iterator[int]:
-        with _mapped(self._path) as content:
+    def _page_numbers_from(self, first: int) -> Iterator[int]:
+        with _map_file(self._path) as content:
             salts = content[16:24]
             for at in range(_WAL_HEADER + (first - 1) * self._frame_bytes, len(content), self._frame_bytes):
                 if content[at + 8 : at + 16] != salts:
@@ -208,7 +208,7 @@ class _Wal:
 
 
 @contextmanager
-def _mapped(path: Path) -> Iterator[mmap | bytes]:
+def _map_file(path: Path) -> Iterator[mmap | bytes]:
     """Map a file into memory. A missing or empty file gives empty bytes."""
     try:
         with path.open("rb") as file:
@@ -240,14 +240,14 @@ def is_damage(error: BaseException) -> bool:
     A full disk, a lock or a wrong SQL statement does not: after a rebuild, the index would fail in the same way.
     """
     if isinstance(error, sqlite3.Error):
-        code = _code(error)
+        code = _sqlite_error_code(error)
         return code in DAMAGED_IN_SQLITE or (code == sqlite3.SQLITE_ERROR and str(error).startswith(_INCOMPLETE))
     return type(error) is msgspec.DecodeError  # a value that was cut or overwritten
 
 
 def is_transient(error: BaseException) -> bool:
     """Return whether the same statement may succeed later, for example because the file is locked or its disk fails."""
-    return isinstance(error, sqlite3.Error) and _code(error) in _TRANSIENT
+    return isinstance(error, sqlite3.Error) and _sqlite_error_code(error) in _TRANSIENT
 
 
 def is_caused_by_events(error: Exception) -> bool:
@@ -258,7 +258,7 @@ def is_caused_by_events(error: Exception) -> bool:
     return not (ours or isinstance(error, OSError) or is_damage(error))
 
 
-def _code(error: sqlite3.Error) -> int | None:
+def _sqlite_error_code(error: sqlite3.Error) -> int | None:
     """Return SQLite's primary result code, or None if Python's sqlite3 module raised the error itself."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
@@ -281,20 +281,20 @@ class DamageCheck:
         """
         if is_damage(error):
             return True
-        code = _code(error) if isinstance(error, sqlite3.Error) else None
+        code = _sqlite_error_code(error) if isinstance(error, sqlite3.Error) else None
         is_clear = code not in (None, sqlite3.SQLITE_ERROR) or isinstance(error, HeadwaterError | OSError)
         if is_clear or not isinstance(error, Exception):
             return False
         now = time.monotonic()
         if now < self._intact.get(path, -_CACHED_S) + _CACHED_S:
             return False
-        if not is_intact(path):
+        if not is_file_intact(path):
             return True
         self._intact[path] = now
         return False
 
 
-def is_intact(path: Path) -> bool:
+def is_file_intact(path: Path) -> bool:
     """Return whether a file is intact: page checksums, SQLite's integrity check, and a read of all rows."""
     try:
         check_pages(path)

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.database import question_marks, split_for_parameters
 from headwater.lineage.edges.candidates import CANDIDATE_ORDER
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_order import newest_first_sql
@@ -30,11 +30,11 @@ class NameNumbers:
             self._newest = max(self._newest, number)
             self._add(Name(*parts), number)
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """Begin a batch. Names that are known now are not new in it."""
         self._before = self._last
 
-    def is_new(self, number: int) -> bool:
+    def is_new_in_batch(self, number: int) -> bool:
         """Return whether the current batch was the first to use a name."""
         return number > self._before
 
@@ -57,7 +57,7 @@ class NameNumbers:
         self._names[number] = name
         self._generations.setdefault(name.plain, []).append(name)
 
-    def known(self, name: Name) -> int | None:
+    def find_number(self, name: Name) -> int | None:
         """Return the number of a name, or None if it is not stored."""
         return self._numbers.get(name)
 
@@ -93,41 +93,41 @@ class RunNumbers(dict[str, int]):
         self._next = 0
         self._first_new = 0
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """Begin a batch. Runs that get a number from now on are new in it."""
-        self._first_new = self._first()
+        self._first_new = self._first_unused()
 
-    def is_new(self, number: int) -> bool:
+    def is_new_in_batch(self, number: int) -> bool:
         """Return whether a number was assigned in this batch."""
         return number >= self._first_new
 
-    def take(self, keys: Iterable[str | None]) -> None:
+    def assign_all(self, keys: Iterable[str | None]) -> None:
         """Assign numbers to all these keys at once."""
         if len(self) > _KEEP:
             self.clear()
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self]
-        self.update(self.known(new))
-        rows = list(enumerate((key for key in new if key not in self), self._first()))
+        self.update(self.known_numbers(new))
+        rows = list(enumerate((key for key in new if key not in self), self._first_unused()))
         self._sql.executemany("INSERT INTO run_keys VALUES (?, ?)", rows)
         self.update((key, number) for number, key in rows)
         self._next += len(rows)
 
     def __missing__(self, key: str) -> int:
-        self.take([key])
+        self.assign_all([key])
         return self[key]
 
-    def known(self, keys: Sequence[str]) -> dict[str, int]:
+    def known_numbers(self, keys: Sequence[str]) -> dict[str, int]:
         """Return the numbers of keys, without the keys that have none."""
         found: dict[str, int] = {}
-        for some in chunks(keys):
-            found.update(self._sql.execute(f"SELECT key, id FROM run_keys WHERE key IN ({marks(some)})", some))
+        for some in split_for_parameters(keys):
+            found.update(self._sql.execute(f"SELECT key, id FROM run_keys WHERE key IN ({question_marks(some)})", some))
         return found
 
-    def key(self, number: int) -> str:
+    def key_of_number(self, number: int) -> str:
         """Return the run key for a number."""
         return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (number,)).fetchone()[0])
 
-    def _first(self) -> int:
+    def _first_unused(self) -> int:
         if not self._next:  # a batch that was rolled back leaves a gap
             self._next = int(self._sql.execute("SELECT coalesce(max(id), 0) + 1 FROM run_keys").fetchone()[0])
         return self._next

@@ -72,24 +72,24 @@ def create_current_views(connection: sqlite3.Connection, schema: str) -> None:
 
     Missing columns have their defaults, and missing tables are empty. The file itself does not change.
     """
-    for table, columns in _tables(schema).items():
-        origin, stored = table, {name for name, _ in _columns(connection, table)}
+    for table, columns in _tables_of_schema(schema).items():
+        origin, stored = table, {name for name, _ in _table_columns(connection, table)}
         if not stored and table in RENAMED_TABLES:
             origin = RENAMED_TABLES[table]
-            stored = {name for name, _ in _columns(connection, origin)}
+            stored = {name for name, _ in _table_columns(connection, origin)}
         if origin == table and stored >= {name for name, _ in columns}:
             continue
-        shown = ", ".join(_shown(table, column, stored) for column in columns)
+        shown = ", ".join(_select_expression(table, column, stored) for column in columns)
         if stored:
-            rows = f"SELECT {shown}{_rowid(connection, origin)} FROM main.{origin}"
+            rows = f"SELECT {shown}{_rowid_expression(connection, origin)} FROM main.{origin}"
         else:
             replaced, rows = TABLES_OF_OLDER.get(table, ("", ""))
-            if not replaced or not any(_columns(connection, replaced)):
+            if not replaced or not any(_table_columns(connection, replaced)):
                 rows = f"SELECT {shown}, 0 AS rowid WHERE false"
         connection.execute(f"CREATE TEMP VIEW {table} AS {rows}")
 
 
-def _shown(table: str, column: Column, stored: Collection[str]) -> str:
+def _select_expression(table: str, column: Column, stored: Collection[str]) -> str:
     """Return the SELECT expression for a current column. stored: the columns of the table in the file."""
     name, default = column
     if name in stored:
@@ -99,25 +99,25 @@ def _shown(table: str, column: Column, stored: Collection[str]) -> str:
 
 
 @cache
-def _tables(schema: str) -> dict[str, list[Column]]:
+def _tables_of_schema(schema: str) -> dict[str, list[Column]]:
     """Return the tables that a schema creates with their columns, without the internal tables of virtual ones."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(schema)
         virtual = [name for (name,) in made.execute(f"{_NAMES} AND sql LIKE 'CREATE VIRTUAL%'")]
         names = [name for (name,) in made.execute(f"{_NAMES} AND name NOT LIKE 'sqlite_%'")]
         return {
-            name: list(_columns(made, name))
+            name: list(_table_columns(made, name))
             for name in names
             if not any(name == each or name.startswith(f"{each}_") for each in virtual)
         }
 
 
-def _columns(connection: sqlite3.Connection, table: str) -> Iterator[Column]:
+def _table_columns(connection: sqlite3.Connection, table: str) -> Iterator[Column]:
     for _, name, _, _, default, _ in connection.execute(f"PRAGMA main.table_info({table})"):
         yield name, default or "NULL"
 
 
-def _rowid(connection: sqlite3.Connection, table: str) -> str:
+def _rowid_expression(connection: sqlite3.Connection, table: str) -> str:
     """Return the SELECT expression for row ids, which a view has only if it names them."""
     with suppress(sqlite3.OperationalError):  # a table WITHOUT ROWID
         connection.execute(f"SELECT rowid FROM main.{table} LIMIT 0")

@@ -93,7 +93,7 @@ class Inputs(NamedTuple):
     opaque: tuple[Name, ...] = ()
 
     @classmethod
-    def of(cls, lineage: OutputLineage) -> Self:
+    def from_lineage(cls, lineage: OutputLineage) -> Self:
         """Return the inputs of an edge set."""
         return cls(lineage.source_datasets, lineage.column_sources, lineage.other_inputs, lineage.opaque_inputs)
 
@@ -101,32 +101,32 @@ class Inputs(NamedTuple):
 encode = msgpack.Encoder().encode
 
 
-def _reader(decoder: msgpack.Decoder[T]) -> Callable[[bytes], T]:
+def _make_decoder(decoder: msgpack.Decoder[T]) -> Callable[[bytes], T]:
     """Return a function that decodes values of the index.
 
     It raises DecodeError also for a value of another type or with invalid UTF-8, because these too mean damage.
     """
     decode = decoder.decode
 
-    def read(value: bytes) -> T:
+    def decode_value(value: bytes) -> T:
         try:
             return decode(value)
         except (ValidationError, UnicodeDecodeError) as error:
             raise DecodeError(str(error)) from error
 
-    return read
+    return decode_value
 
 
-_edges_from = _reader(msgpack.Decoder(PackedEdges))
-_inputs_from = _reader(msgpack.Decoder(PackedInputs))
-packed_facts_from = _reader(msgpack.Decoder(PackedFacts))
-use_from = _reader(msgpack.Decoder(DatasetUse))
-tags_from = _reader(msgpack.Decoder(tuple[Tag, ...]))
-versions_from = _reader(msgpack.Decoder(dict[int, str]))
-names_from = _reader(msgpack.Decoder(list[Name]))
-lines_from = _reader(msgpack.Decoder(tuple[SentEdge, ...]))
-sql_from = _reader(msgpack.Decoder(SentSql))
-paths_from = _reader(msgpack.Decoder(tuple[tuple[str, ...], ...]))
+_edges_from = _make_decoder(msgpack.Decoder(PackedEdges))
+_inputs_from = _make_decoder(msgpack.Decoder(PackedInputs))
+packed_facts_from = _make_decoder(msgpack.Decoder(PackedFacts))
+use_from = _make_decoder(msgpack.Decoder(DatasetUse))
+tags_from = _make_decoder(msgpack.Decoder(tuple[Tag, ...]))
+versions_from = _make_decoder(msgpack.Decoder(dict[int, str]))
+names_from = _make_decoder(msgpack.Decoder(list[Name]))
+lines_from = _make_decoder(msgpack.Decoder(tuple[SentEdge, ...]))
+sql_from = _make_decoder(msgpack.Decoder(SentSql))
+paths_from = _make_decoder(msgpack.Decoder(tuple[tuple[str, ...], ...]))
 
 
 def pack_content(content: EventContent, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
@@ -140,18 +140,18 @@ def pack_content(content: EventContent, inputs: Sequence[int], outputs: Sequence
     )  # fmt: skip
 
 
-class _Places(dict[Name, int]):
+class _NamePositions(dict[Name, int]):
     """Assigns positions to names in the order of their first use."""
 
-    def of(self, names: tuple[Name, ...]) -> list[int]:
+    def positions_of(self, names: tuple[Name, ...]) -> list[int]:
         """Return the positions of names. New names get the next positions."""
         return [self.setdefault(name, len(self)) for name in names]
 
 
 def pack_inputs(inputs: Inputs) -> bytes:
     """Pack a list of inputs. Equal lists give equal bytes."""
-    names = _Places()
-    lists = {field: names.of(value) for field, value in inputs._asdict().items()}
+    names = _NamePositions()
+    lists = {field: names.positions_of(value) for field, value in inputs._asdict().items()}
     return encode(PackedInputs(list(names), **lists))
 
 
@@ -159,12 +159,12 @@ def unpack_inputs(value: bytes) -> Inputs:
     """Unpack a list of inputs."""
     packed = _inputs_from(value)
     return Inputs(
-        *(_names(packed.names, each) for each in (packed.tables, packed.named, packed.also_read, packed.opaque))
+        *(_names_at(packed.names, each) for each in (packed.tables, packed.named, packed.also_read, packed.opaque))
     )
 
 
-def _names(names: list[Name], numbers: list[int]) -> tuple[Name, ...]:
-    return tuple([names[number] for number in numbers])
+def _names_at(names: list[Name], positions: list[int]) -> tuple[Name, ...]:
+    return tuple([names[number] for number in positions])
 
 
 def pack_edges(lineage: OutputLineage, inputs: Inputs) -> bytes:
@@ -172,36 +172,38 @@ def pack_edges(lineage: OutputLineage, inputs: Inputs) -> bytes:
 
     inputs: the inputs to include; empty if they are stored separately.
     """
-    names = _Places()
+    names = _NamePositions()
     columns: dict[str | None, int] = {}
     transformations: dict[Transformation, int] = {}
     edges: list[int] = []
 
-    def place(name: Name) -> int:
+    def position_of(name: Name) -> int:
         return names.setdefault(name, len(names))
 
-    output = place(lineage.output) if lineage.output else None
+    output = position_of(lineage.output) if lineage.output else None
     for edge in lineage.edges:
         edges += (
-            place(edge.source), columns.setdefault(edge.column, len(columns)),
+            position_of(edge.source), columns.setdefault(edge.column, len(columns)),
             columns.setdefault(edge.target, len(columns)),
             transformations.setdefault(edge.transformation, len(transformations)),
         )  # fmt: skip
     packed: dict[str, Any] = {
         "output": output,
         "edges": edges,
-        **{field: names.of(value) for field, value in inputs._asdict().items()},
+        **{field: names.positions_of(value) for field, value in inputs._asdict().items()},
         "doubts": [
             (
-                place(doubt.source),
-                names.of(doubt.possible_inputs),
-                doubt.separate_dataset and place(doubt.separate_dataset),
+                position_of(doubt.source),
+                names.positions_of(doubt.possible_inputs),
+                doubt.separate_dataset and position_of(doubt.separate_dataset),
             )
             for doubt in lineage.ambiguous_names
         ],
-        "doubtful": names.of(lineage.doubtful_sources),
-        "mentions": [(place(each.dataset), each.columns) for each in lineage.column_mentions],
-        "feeds": [(each.job, names.of(each.source_datasets), list(each.source_jobs)) for each in lineage.job_feeds],
+        "doubtful": names.positions_of(lineage.doubtful_sources),
+        "mentions": [(position_of(each.dataset), each.columns) for each in lineage.column_mentions],
+        "feeds": [
+            (each.job, names.positions_of(each.source_datasets), list(each.source_jobs)) for each in lineage.job_feeds
+        ],
     }
     return encode(
         PackedEdges(
@@ -215,14 +217,14 @@ def pack_edges(lineage: OutputLineage, inputs: Inputs) -> bytes:
     )  # fmt: skip
 
 
-def unpack_edges(value: bytes, separate: Inputs | None) -> OutputLineage:
-    """Unpack an edge set. separate: its inputs if they are stored separately."""
+def unpack_edges(value: bytes, separate_inputs: Inputs | None) -> OutputLineage:
+    """Unpack an edge set. separate_inputs: its inputs if they are stored separately."""
     packed = _edges_from(value)
     names, columns, transformations = packed.names, packed.column_names, packed.transformations
     numbers = iter(packed.edges)
     edges = zip(numbers, numbers, numbers, numbers, strict=True)
-    inputs = separate or Inputs(
-        *(_names(names, each) for each in (packed.tables, packed.named, packed.also_read, _opaque(packed)))
+    inputs = separate_inputs or Inputs(
+        *(_names_at(names, each) for each in (packed.tables, packed.named, packed.also_read, _opaque_inputs(packed)))
     )
     return OutputLineage(
         output=None if packed.output is None else names[packed.output],
@@ -244,19 +246,19 @@ def unpack_edges(value: bytes, separate: Inputs | None) -> OutputLineage:
         unread_sql_reason=packed.unread,
         unaccounted_columns=packed.unaccounted,
         ambiguous_names=tuple(
-            AmbiguousName(names[source], _names(names, inputs_of_doubt), None if known is None else names[known])
+            AmbiguousName(names[source], _names_at(names, inputs_of_doubt), None if known is None else names[known])
             for source, inputs_of_doubt, known in packed.doubts
         ),
         attempt_state=packed.attempt,
-        doubtful_sources=_names(names, packed.doubtful),
+        doubtful_sources=_names_at(names, packed.doubtful),
         column_mentions=tuple(ColumnMention(names[dataset], own) for dataset, own in packed.mentions),
         source_jobs=tuple(packed.jobs),
-        job_feeds=tuple(JobFeed(job, _names(names, datasets), tuple(jobs)) for job, datasets, jobs in packed.feeds),
+        job_feeds=tuple(JobFeed(job, _names_at(names, datasets), tuple(jobs)) for job, datasets, jobs in packed.feeds),
         has_conflicting_events=packed.disagrees,
     )
 
 
-def _opaque(packed: PackedEdges) -> list[int]:
+def _opaque_inputs(packed: PackedEdges) -> list[int]:
     """Return the opaque inputs. In older files, all inputs of an output without column lineage are opaque."""
     if packed.opaque is not None:
         return packed.opaque

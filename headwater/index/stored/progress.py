@@ -27,7 +27,7 @@ def newest_generation(sql: sqlite3.Connection) -> int:
     return int(sql.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0)
 
 
-class SetAside(NamedTuple):
+class SetAsideEvent(NamedTuple):
     """An event that is stored in bronze but missing from all answers. Times are in microseconds, UTC.
 
     reason: `too_slow`, `kills_index` or the name of an error.
@@ -41,17 +41,17 @@ class SetAside(NamedTuple):
     message: str
 
 
-def store_set_aside(sql: sqlite3.Connection, source: Source, found: Sequence[SetAside]) -> None:
+def store_set_aside_events(sql: sqlite3.Connection, source: Source, events: Sequence[SetAsideEvent]) -> None:
     """Store events that cannot be processed. Writes to the caller's transaction."""
-    rows = [(source.log, source.epoch, source.partition, *each) for each in found]
+    rows = [(source.log, source.epoch, source.partition, *each) for each in events]
     sql.executemany("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def set_aside_since(sql: sqlite3.Connection, since_us: int) -> list[tuple[Source, SetAside]]:
+def set_aside_events_since(sql: sqlite3.Connection, since_us: int) -> list[tuple[Source, SetAsideEvent]]:
     """Return the events that were received at or after a time (us), with their sources."""
     rows = sql.execute(
         "SELECT log, incarnation, part, sequence, event_id, received_us, at_us, reason, message FROM set_aside "
         "WHERE received_us >= ?",
         (since_us,),
     )
-    return [(Source(*row[:3]), SetAside(*row[3:])) for row in rows]
+    return [(Source(*row[:3]), SetAsideEvent(*row[3:])) for row in rows]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headwater.index.stored.candidates import CandidateTable
-from headwater.index.stored.database import marks
+from headwater.index.stored.database import question_marks
 from headwater.index.stored.numbers import NEWEST_CANDIDATE, TIE, NameNumbers
 from headwater.lineage.edges.candidates import LINEAGE_WEIGHTS, JobOutput
 from headwater.lineage.names.dataset_name import Name
@@ -26,7 +26,7 @@ _Newest = tuple[int, int, str, int]
 """Period, time and tie of the newest candidate of a weight in a job output, and the number of the job output."""
 
 
-class _Generations:
+class _OutputGenerations:
     """The job outputs of one job and one output in all its generations.
 
     reading: those that count as current readers over all generations.
@@ -47,7 +47,7 @@ class _Generations:
             insort(ordered, newest)
             self._known[number, weight] = newest
 
-    def newest(self) -> list[tuple[int, int]]:
+    def newest_candidates(self) -> list[tuple[int, int]]:
         """Return (job output, weight) of the newest candidate of each weight."""
         return [(ordered[-1][3], weight) for weight, ordered in self._newest.items() if ordered]
 
@@ -60,74 +60,79 @@ class RecreatedOutputs:
         self._names = names
         self._candidates = candidates
         self._loaded: set[Name] = set()
-        self._jobs: dict[JobOutput, _Generations] = {}
-        self._job_of: dict[int, _Generations] = {}
+        self._jobs: dict[JobOutput, _OutputGenerations] = {}
+        self._job_of: dict[int, _OutputGenerations] = {}
 
-    def affected(self, changed: Iterable[JobOutput]) -> list[int]:
+    def affected_job_outputs(self, changed: Iterable[JobOutput]) -> list[int]:
         """Return the job outputs of one output for which other edge sets may count after these have changed."""
         changed = list(changed)
         output = changed[0].output
         if output is None:
-            return [self._candidates.number(job_output) for job_output in changed]
-        todo = {self._candidates.number(job_output) for job_output in changed}
+            return [self._candidates.job_output_number(job_output) for job_output in changed]
+        todo = {self._candidates.job_output_number(job_output) for job_output in changed}
         if len(self._names.generations(output)) < 2:
-            return sorted(todo.union(self._candidates.statements(output)))
-        self._load(output.plain, changed)
+            return sorted(todo.union(self._candidates.explainable_statements(output)))
+        self._load_generations(output.plain, changed)
         found: set[int] = set()
         while todo:
             number = todo.pop()
             found.add(number)
-            if (generation := self._candidates.job_output(number).output) is not None:
-                todo.update(self._candidates.statements(generation))
-            todo |= self._counting(self._job_of[number])
+            if (generation := self._candidates.job_output_of_number(number).output) is not None:
+                todo.update(self._candidates.explainable_statements(generation))
+            todo |= self._counting_job_outputs(self._job_of[number])
             todo -= found
         return sorted(found)
 
-    def set_reading(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
+    def set_counting_readers(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
         """Record which of these job outputs count over all generations."""
         for number in numbers:
             if job := self._job_of.get(number):
                 job.reading.discard(number)
         for job_output in reading:
-            number = self._candidates.number(job_output)
+            number = self._candidates.job_output_number(job_output)
             if job := self._job_of.get(number):
                 job.reading.add(number)
 
-    def _load(self, output: Name, changed: Iterable[JobOutput]) -> None:
-        fresh = {self._candidates.number(job_output) for job_output in changed}
+    def _load_generations(self, output: Name, changed: Iterable[JobOutput]) -> None:
+        fresh = {self._candidates.job_output_number(job_output) for job_output in changed}
         if output not in self._loaded:
             self._loaded.add(output)
             fresh.update(self._candidates.job_outputs_of(self._names.generations(output)))
         for number in fresh:
-            self._load_newest(number)
+            self._load_newest_candidates(number)
 
-    def _load_newest(self, number: int) -> None:
-        job = self._job_of.get(number) or self._add(number)
+    def _load_newest_candidates(self, number: int) -> None:
+        job = self._job_of.get(number) or self._generations_with(number)
         query = f"SELECT v.period_us, v.time_us, {TIE} {_NEWEST}"
         for weight in LINEAGE_WEIGHTS:
             row = self._sql.execute(query, (number, weight)).fetchone()
             job.set_newest(number, weight, (*row, number) if row else None)
 
-    def _add(self, number: int) -> _Generations:
-        job_output = self._candidates.job_output(number)
+    def _generations_with(self, number: int) -> _OutputGenerations:
+        job_output = self._candidates.job_output_of_number(number)
         key = job_output._replace(output=job_output.output and job_output.output.plain)
-        job = self._job_of[number] = self._jobs.setdefault(key, _Generations())
+        job = self._job_of[number] = self._jobs.setdefault(key, _OutputGenerations())
         job.numbers.add(number)
         if self._sql.execute("SELECT 1 FROM edge_sets WHERE job_output = ? AND reading LIMIT 1", (number,)).fetchone():
             job.reading.add(number)
         return job
 
-    def _counting(self, job: _Generations) -> set[int]:
+    def _counting_job_outputs(self, job: _OutputGenerations) -> set[int]:
         """Return the job outputs in which a job last wrote an output, and those that have counted until now."""
-        return {number for newest in job.newest() for number in self._same_execution(job, *newest)} | job.reading
+        return {
+            number for newest in job.newest_candidates() for number in self._job_outputs_of_execution(job, *newest)
+        } | job.reading
 
-    def _same_execution(self, job: _Generations, number: int, weight: int) -> set[int]:
+    def _job_outputs_of_execution(self, job: _OutputGenerations, number: int, weight: int) -> set[int]:
         """Return the job outputs that the execution of a job's newest candidate reports."""
         query = f"SELECT DISTINCT job_output FROM candidates WHERE execution = (SELECT v.execution {_NEWEST})"
         found = {row[0] for row in self._sql.execute(f"{query} LIMIT {_MAX}", (number, weight))}
         if len(found) == _MAX:
             own: list[Any] = sorted(job.numbers)
             found = {
-                row[0] for row in self._sql.execute(f"{query} AND job_output IN ({marks(own)})", (number, weight, *own))
+                row[0]
+                for row in self._sql.execute(
+                    f"{query} AND job_output IN ({question_marks(own)})", (number, weight, *own)
+                )
             }
         return found & job.numbers

@@ -19,10 +19,10 @@ from headwater.events.rule_facets import text_at
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL
 from headwater.index.api_changes import ApiChange, read_change
-from headwater.index.stored.database import JOB, chunks, marks
+from headwater.index.stored.database import JOB, question_marks, split_for_parameters
 from headwater.index.stored.numbers import NameNumbers, RunNumbers
 from headwater.index.stored.search import SearchTable
-from headwater.index.stored.upserts import ENTITY, NEWER, WIDEN, Span, entity_rows, rows, widen
+from headwater.index.stored.upserts import ENTITY, NEWER, WIDEN, Span, entity_rows, span_rows, widen_span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_order import Order, order_bytes, order_text
 from headwater.lineage.runs.jobs import job_key
@@ -64,7 +64,7 @@ class RecentFacets:
         self._batch: dict[str, _SentFacets] = {}
         self._written: Counter[int] = Counter()
 
-    def take(self, fact: RunFacts, facets: Facets) -> None:
+    def add_event(self, fact: RunFacts, facets: Facets) -> None:
         """Add an event with the facets of its run."""
         if fact.kind == "RUN":
             sent = {facet: bytes(text) for facet, text in facets.items() if text != NULL}
@@ -77,9 +77,9 @@ class RecentFacets:
         because their earlier facets would be missing.
         """
         complete = set(new)
-        before = _read(self._sql, [run for run in self._batch if run not in complete])
+        before = _read_stored_facets(self._sql, [run for run in self._batch if run not in complete])
         values = {
-            self._runs[run]: _packed(_newest([*before.get(run, ()), *sent]))
+            self._runs[run]: _pack_facets(_newest_values([*before.get(run, ()), *sent]))
             for run, sent in self._batch.items()
             if run in complete or run in before
         }
@@ -92,7 +92,11 @@ class RecentFacets:
 
     def _job_and_time(self, runs: Sequence[int]) -> list[tuple[int, int, int]]:
         query = "SELECT run, job_key, time_us FROM runs WHERE run IN ({})"
-        return [row for some in chunks(runs) for row in self._sql.execute(query.format(marks(some)), some)]
+        return [
+            row
+            for some in split_for_parameters(runs)
+            for row in self._sql.execute(query.format(question_marks(some)), some)
+        ]
 
     def _delete_older(self, job: int, written: int) -> None:
         """Delete the facets of older runs, but only now and then, because one run may be written several times."""
@@ -106,16 +110,16 @@ def recent_facets(sql: sqlite3.Connection, runs: Sequence[str]) -> dict[str, dic
     """Return the facets of runs by run key, without deleted facets. Runs that are not in the table are left out."""
     return {
         run: {facet: text for _, facets in sent for facet, text in facets.items() if not is_deleted(text)}
-        for run, sent in _read(sql, runs).items()
+        for run, sent in _read_stored_facets(sql, runs).items()
     }
 
 
-def _read(sql: sqlite3.Connection, runs: Sequence[str]) -> Mapping[str, _SentFacets]:
-    rows = (row for some in chunks(runs) for row in sql.execute(_ROWS.format(marks(some)), some))
-    return {run: _unpacked(value) for run, value in rows}
+def _read_stored_facets(sql: sqlite3.Connection, runs: Sequence[str]) -> Mapping[str, _SentFacets]:
+    rows = (row for some in split_for_parameters(runs) for row in sql.execute(_ROWS.format(question_marks(some)), some))
+    return {run: _unpack_facets(value) for run, value in rows}
 
 
-def _newest(sent: _SentFacets) -> _SentFacets:
+def _newest_values(sent: _SentFacets) -> _SentFacets:
     """Keep each facet only in the newest event that has it."""
     known: set[str] = set()
     found: _SentFacets = []
@@ -126,12 +130,12 @@ def _newest(sent: _SentFacets) -> _SentFacets:
     return found
 
 
-def _packed(sent: _SentFacets) -> bytes:
+def _pack_facets(sent: _SentFacets) -> bytes:
     packed: bytes = compress(msgpack.encode(sent), dict=_DICTIONARY)
     return packed
 
 
-def _unpacked(value: bytes) -> _SentFacets:
+def _unpack_facets(value: bytes) -> _SentFacets:
     return _facets_from(decompress(value, dict=_DICTIONARY))
 
 
@@ -144,10 +148,13 @@ class RunContextTable:
         names: NameNumbers,
         runs: RunNumbers,
         search: SearchTable,
-        jobs: Callable[[Name], Name],
+        display_name_of: Callable[[Name], Name],
     ):
-        """search: receives the jobs that `parent` facets name. jobs: returns the canonical name of such a job."""
-        self._jobs = jobs
+        """search: receives the jobs that `parent` facets name.
+
+        display_name_of: returns the canonical name of such a job.
+        """
+        self._jobs = display_name_of
         self._sql = connection
         self._names = names
         self._runs = runs
@@ -157,15 +164,20 @@ class RunContextTable:
         self._nominal: list[tuple[str, bytes, int | None, int | None]] = []
         self._changes: list[ApiChange] = []
 
-    def take(self, facets: Facets, sent: Sent, fact: RunFacts, shown: int) -> None:
-        """Add the facets of a run. shown: the number of its job's display name."""
+    def add_event(self, facets: Facets, sent: Sent, fact: RunFacts, display_name: int) -> None:
+        """Add the facets of a run. display_name: the number of its job's display name."""
         if sent.parent_job_namespace is not None and sent.parent_job_name:
-            known, name = self._parents.get(shown), self._jobs(Name(sent.parent_job_namespace, sent.parent_job_name))
-            widen(self._above, (job_key(name, None),), (fact.order.time_us, fact.order.time_us))
+            known, name = (
+                self._parents.get(display_name),
+                self._jobs(Name(sent.parent_job_namespace, sent.parent_job_name)),
+            )
+            widen_span(self._above, (job_key(name, None),), (fact.order.time_us, fact.order.time_us))
             if known is None or known[0] < fact.order:
-                self._parents[shown] = fact.order, name
+                self._parents[display_name] = fact.order, name
         if facets.get("nominalTime", NULL) != NULL:
-            self._nominal.append((fact.run_key, order_bytes(fact.order), *_nominal(bytes(facets["nominalTime"]))))
+            self._nominal.append(
+                (fact.run_key, order_bytes(fact.order), *_nominal_start_and_end(bytes(facets["nominalTime"])))
+            )
         change = read_change(facets, fact)
         if change:
             self._changes.append(change)
@@ -191,7 +203,7 @@ class RunContextTable:
             "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "event_order = excluded.event_order, time_us = excluded.time_us, value = excluded.value, "
             f"generation = excluded.generation {NEWER}",
-            [(self._names.number(each.about), *each[1:], generation) for each in self._changes],
+            [(self._names.number(each.subject), *each[1:], generation) for each in self._changes],
         )
         for each in (self._parents, self._above, self._nominal, self._changes):
             each.clear()
@@ -206,19 +218,19 @@ class RunContextTable:
         )
         write(ENTITY, entity_rows(found, generation))
         for (name,), (_, last_us) in self._above.items():
-            self._search.use("job", name, last_us, partners=0)
+            self._search.add_use("job", name, last_us, partner_count=0)
         spaces: dict[tuple[str], Span] = {}
         for (name,), span in self._above.items():
-            widen(spaces, (name.namespace,), span)
-        write(f"INSERT INTO namespaces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", rows(spaces))
+            widen_span(spaces, (name.namespace,), span)
+        write(f"INSERT INTO namespaces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}", span_rows(spaces))
 
 
 @lru_cache(maxsize=1_000)
-def _nominal(facet: bytes) -> tuple[int | None, int | None]:
+def _nominal_start_and_end(facet: bytes) -> tuple[int | None, int | None]:
     """Return the start and end (us) of a `nominalTime` facet. Cached, because many runs share one hour."""
     nominal = decode(facet)
-    return _time(text_at(nominal, "nominalStartTime")), _time(text_at(nominal, "nominalEndTime"))
+    return _parse_time_us(text_at(nominal, "nominalStartTime")), _parse_time_us(text_at(nominal, "nominalEndTime"))
 
 
-def _time(text: str | None) -> int | None:
+def _parse_time_us(text: str | None) -> int | None:
     return parse_time(text)[0] if text else None

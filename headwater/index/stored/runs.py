@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from headwater.index.stored.database import JOB, chunks, marks, one_value
+from headwater.index.stored.database import JOB, json_array, question_marks, split_for_parameters
 from headwater.index.stored.numbers import RunNumbers
 from headwater.lineage.runs.lost_runs import ENDED, ended_sql
 from headwater.lineage.runs.nominal_times import RunAncestors, descendant_runs, latest_nominal_times
@@ -39,9 +39,9 @@ class NewestRunTable:
         self._moved: list[tuple[int, int]] = []
         self._to_update: set[int] = set()
 
-    def take(self, job: int, run: str, time_us: int, before: tuple[int, int]) -> None:
-        """Add a run of a job. before: its job and time when it was last added, with job 0 if it is new."""
-        job_before, before_us = before
+    def add_run(self, job: int, run: str, time_us: int, previous: tuple[int, int]) -> None:
+        """Add a run of a job. previous: its job and time when it was last added, with job 0 if it is new."""
+        job_before, before_us = previous
         if job_before and (job_before != job or before_us > time_us):
             self._moved.append((job_before, self._numbers[run]))
         self._newest[job] = max(self._newest.get(job, (time_us, run)), (time_us, run))
@@ -75,7 +75,7 @@ _STATES = (
 )
 
 
-class ChangedState(NamedTuple):
+class ChangedRunState(NamedTuple):
     """A run whose state changed because of another run. run: its key. job: the number of its job."""
 
     run: str
@@ -95,20 +95,23 @@ class OpenRunTable:
         self._open: set[int] = set()
         self._moved: set[int] = set()
 
-    def take(self, run: int, state: str, *, is_part: bool, end_moved: bool) -> None:
-        """Add a run. is_part: it has a parent or a root run. end_moved: its end was added or has another time now."""
-        if is_part and state in ("RUNNING", ENDED):
+    def add_run(self, run: int, state: str, *, has_parent: bool, has_new_end: bool) -> None:
+        """Add a run.
+
+        has_parent: it has a parent or a root run. has_new_end: its end was added or has another time now.
+        """
+        if has_parent and state in ("RUNNING", ENDED):
             self._open.add(run)
-        if end_moved:
+        if has_new_end:
             self._moved.add(run)
 
-    def flush(self, generation: int) -> list[ChangedState]:
+    def flush(self, generation: int) -> list[ChangedRunState]:
         """Write the states and return those that changed. Call it after the runs have been written."""
         if self._moved:
-            self._open.update(run for (run,) in self._sql.execute(_BELOW_ENDED, (one_value(sorted(self._moved)),)))
-        rows = self._sql.execute(_STATES, (one_value(sorted(self._open)),)).fetchall() if self._open else []
+            self._open.update(run for (run,) in self._sql.execute(_BELOW_ENDED, (json_array(sorted(self._moved)),)))
+        rows = self._sql.execute(_STATES, (json_array(sorted(self._open)),)).fetchall() if self._open else []
         found = [
-            (run, ChangedState(key, job, state))
+            (run, ChangedRunState(key, job, state))
             for run, key, job, before, has_ended in rows
             if (state := ENDED if has_ended else "RUNNING") != before
         ]
@@ -146,7 +149,7 @@ class NominalTimeTable:
         self._times.clear()
         self._changed.clear()
         for run_key, time_us in latest_nominal_times(facts).items():
-            before = self._of(run_key)
+            before = self._query_nominal_us(run_key)
             if before is None or time_us > before:
                 row = (self._runs[run_key], time_us)
                 self._sql.execute("INSERT OR REPLACE INTO periods VALUES (?, ?)", row)
@@ -160,24 +163,24 @@ class NominalTimeTable:
         """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
         if not self._any:
             return None
-        times = (self._of(key) for key in self._above.with_ancestors(run_key))
+        times = (self._query_nominal_us(key) for key in self._above.with_ancestors(run_key))
         return next((time_us for time_us in times if time_us is not None), None)
 
-    def dated_anew(self) -> set[str]:
+    def runs_with_new_time(self) -> set[str]:
         """Return the runs whose nominal time the last `add` may have changed.
 
         These are the runs below the ones that got another nominal time or parent.
         """
-        return descendant_runs(self._changed, self._below)
+        return descendant_runs(self._changed, self._runs_below)
 
-    def _of(self, run_key: str) -> int | None:
+    def _query_nominal_us(self, run_key: str) -> int | None:
         if run_key not in self._times:
             query = "SELECT n.time_us FROM run_keys k JOIN periods n ON n.run = k.id WHERE k.key = ?"
             row = self._sql.execute(query, (run_key,)).fetchone()
             self._times[run_key] = row[0] if row else None
         return self._times[run_key]
 
-    def _below(self, keys: Iterable[str]) -> Iterator[str]:
-        for some in chunks(sorted(keys)):
-            for (key,) in self._sql.execute(_BELOW_KEYS.format(marks(some)), (*some, *some)):
+    def _runs_below(self, keys: Iterable[str]) -> Iterator[str]:
+        for some in split_for_parameters(sorted(keys)):
+            for (key,) in self._sql.execute(_BELOW_KEYS.format(question_marks(some)), (*some, *some)):
                 yield key

@@ -35,18 +35,18 @@ class SqliteContents:
 
     def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
         """Store the columns of a schema."""
-        self._put(content_hash, "schema", encode(columns))
+        self._store_value(content_hash, "schema", encode(columns))
 
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
         """Store the edges of a lineage facet."""
-        self._put(content_hash, "lineage", encode(edges))
+        self._store_value(content_hash, "lineage", encode(edges))
         self._lineage.put(content_hash, edges, len(edges))
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
         """Return the edges of a lineage facet."""
         found = self._lineage.get(content_hash)
         if found is None:
-            lines = lines_from(self._value(content_hash, "lineage"))
+            lines = lines_from(self._read_value(content_hash, "lineage"))
             found = self._lineage.put(content_hash, lines, len(lines))
         return found
 
@@ -57,22 +57,22 @@ class SqliteContents:
             several = (
                 [self.schema(each) for each in split_schema_hash(content_hash)] if is_joined_hash(content_hash) else []
             )
-            paths = join_column_lists(several) if several else paths_from(self._value(content_hash, "schema"))
+            paths = join_column_lists(several) if several else paths_from(self._read_value(content_hash, "schema"))
             found = self._schemas.put(content_hash, paths, len(paths))
         return found
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
         """Store an `sql` facet."""
-        self._put(content_hash, "sql", encode(sql))
+        self._store_value(content_hash, "sql", encode(sql))
 
     def sql(self, content_hash: str) -> SentSql:
         """Return an `sql` facet. It is not cached, because each shape of a run needs it only once."""
-        return sql_from(self._value(content_hash, "sql"))
+        return sql_from(self._read_value(content_hash, "sql"))
 
-    def _put(self, content_hash: str, kind: str, value: bytes) -> None:
+    def _store_value(self, content_hash: str, kind: str, value: bytes) -> None:
         self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (content_hash, kind, value))
 
-    def _value(self, content_hash: str, kind: str) -> bytes:
+    def _read_value(self, content_hash: str, kind: str) -> bytes:
         """Read the value of a hash for one kind: an empty facet, `{}`, has the same hash as schema and as lineage."""
         query = "SELECT value FROM contents WHERE hash = ? AND kind = ?"
         row = self._connection.execute(query, (content_hash, kind)).fetchone()
@@ -104,17 +104,17 @@ class SchemaMentionTable:
     between them, or when a name means several datasets. Such a name keeps all its mentions from then on.
     """
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, uses: Mentions):
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, earlier_mentions: Mentions):
         self._sql = connection
         self._names = names
-        self._uses = uses
+        self._uses = earlier_mentions
         self._whole = {row[0] for row in connection.execute("SELECT name FROM complete_schema_mentions")}
         self._cache: BoundedCache[Name, list[SchemaMention]] = BoundedCache()
         self._pending: dict[Name, list[SchemaMention]] = {}
         self._batch: dict[Name, list[SchemaMention]] = {}
         self._written: set[Name] = set()
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """Begin a batch. `uses` does not return its runs yet."""
         self._batch.clear()
         self._written.clear()
@@ -128,24 +128,26 @@ class SchemaMentionTable:
         self.flush()
         for name in names:
             if self._names.number(name) not in self._whole:
-                self._make_whole(name)
+                self._restore_all_mentions(name)
 
     def mentions_newest_first(self, span: Span) -> Iterator[SchemaMention]:
         """Return the mentions under a name in a span of time, newest first."""
         if span.name in self._pending:  # writes all names at once
             self.flush()
-        number = self._names.known(span.name)
+        number = self._names.find_number(span.name)
         if number is None or not self._may_have_rows(span.name, number):
             return iter(())
         if number in self._whole:
-            return self._in_time(span)
-        return (seen for seen in reversed(self._rows(span.name)) if span.since_us <= seen.time_us < span.until_us)
+            return self._mentions_in_span(span)
+        return (
+            seen for seen in reversed(self._stored_mentions(span.name)) if span.since_us <= seen.time_us < span.until_us
+        )
 
-    def _in_time(self, span: Span) -> Iterator[SchemaMention]:
+    def _mentions_in_span(self, span: Span) -> Iterator[SchemaMention]:
         for credible in (True, False):  # two queries, so that the table's key orders each by time
             query = f"{_ROWS} AND credible = ? AND time_us >= ? AND time_us < ? ORDER BY {_NEWEST_FIRST}"
             cells = (self._names.number(span.name), credible, span.since_us, span.until_us)
-            yield from map(mention_from, self._sql.execute(query, cells))
+            yield from map(mention_from_row, self._sql.execute(query, cells))
 
     def flush(self) -> None:
         """Write the added mentions."""
@@ -155,53 +157,55 @@ class SchemaMentionTable:
         for name, seen in pending.items():
             self._batch.setdefault(name, []).extend(seen)
             if self._names.number(name) in self._whole:
-                self._add(name, seen)
+                self._add_mentions(name, seen)
             else:
-                self._merge(name, sorted(set(seen)), deleted, inserted)
+                self._reduce_mentions(name, sorted(set(seen)), deleted, inserted)
         self._written.update(pending)
         self._sql.executemany(_DELETE, deleted)
         self._sql.executemany(_INSERT, inserted)
 
-    def _merge(self, name: Name, seen: Sequence[SchemaMention], deleted: list[_Row], inserted: list[_Row]) -> None:
+    def _reduce_mentions(
+        self, name: Name, seen: Sequence[SchemaMention], deleted: list[_Row], inserted: list[_Row]
+    ) -> None:
         """Reduce the mentions under a name. The rows to delete and insert are added to `deleted` and `inserted`."""
-        before = self._rows(name)
+        before = self._stored_mentions(name)
         both = sorted({*before, *seen})
-        if _interrupts(before, both):
-            self._make_whole(name)
+        if _has_interruption(before, both):
+            self._restore_all_mentions(name)
             return
-        after = [row for sequence in _sequences(both) for row in _first_and_last(sequence)]
+        after = [row for sequence in _split_by_schema(both) for row in _first_and_last_by_authority(sequence)]
         number = self._names.number(name)
         deleted += ((number, *row) for row in set(before).difference(after))
         inserted += ((number, *row) for row in set(after).difference(before))
         self._cache.put(name, after, len(after))
 
-    def _make_whole(self, name: Name) -> None:
+    def _restore_all_mentions(self, name: Name) -> None:
         self._whole.add(self._names.number(name))
         self._sql.execute("INSERT INTO complete_schema_mentions VALUES (?)", (self._names.number(name),))
-        self._add(name, [*self._batch.get(name, ()), *self._uses(name)])
+        self._add_mentions(name, [*self._batch.get(name, ()), *self._uses(name)])
 
-    def _add(self, name: Name, seen: Iterable[SchemaMention]) -> None:
+    def _add_mentions(self, name: Name, seen: Iterable[SchemaMention]) -> None:
         number = self._names.number(name)
         self._sql.executemany(_INSERT, [(number, *row) for row in seen])
         self._cache.pop(name, None)
 
     def _may_have_rows(self, name: Name, number: int) -> bool:
         """Return whether the table can have rows of a name. It has none for most names that are new in the batch."""
-        return name in self._written or not self._names.is_new(number)
+        return name in self._written or not self._names.is_new_in_batch(number)
 
-    def _rows(self, name: Name) -> list[SchemaMention]:
+    def _stored_mentions(self, name: Name) -> list[SchemaMention]:
         """Return the stored mentions of a name with reduced mentions, oldest first."""
         found = self._cache.get(name)
         if found is None:
             number, found = self._names.number(name), []
             if self._may_have_rows(name, number):
                 rows = self._sql.execute(_ROWS, (number,))
-                found = sorted(map(mention_from, rows))
+                found = sorted(map(mention_from_row, rows))
             self._cache.put(name, found, len(found))
         return found
 
 
-def mention_from(row: Sequence[Any]) -> SchemaMention:
+def mention_from_row(row: Sequence[Any]) -> SchemaMention:
     """Return the mention in a row of the table."""
     return SchemaMention(bool(row[0]), *row[1:])
 
@@ -210,17 +214,17 @@ def _schema_key(seen: SchemaMention) -> tuple[bool, str]:
     return seen.credible, seen.schema
 
 
-def _sequences(ordered: Iterable[SchemaMention]) -> Iterator[list[SchemaMention]]:
+def _split_by_schema(ordered: Iterable[SchemaMention]) -> Iterator[list[SchemaMention]]:
     return (list(sequence) for _, sequence in groupby(ordered, _schema_key))
 
 
-def _first_and_last(sequence: Sequence[SchemaMention]) -> Iterable[SchemaMention]:
+def _first_and_last_by_authority(sequence: Sequence[SchemaMention]) -> Iterable[SchemaMention]:
     """Return the first and the last mention of each authority."""
     first = {seen.authority: seen for seen in reversed(sequence)}
     return sorted({*first.values(), *{seen.authority: seen for seen in sequence}.values()})
 
 
-def _interrupts(before: Sequence[SchemaMention], both: Sequence[SchemaMention]) -> bool:
+def _has_interruption(before: Sequence[SchemaMention], both: Sequence[SchemaMention]) -> bool:
     """Return whether a new mention of another schema falls between two adjacent stored mentions.
 
     If it does, mentions that were left out may be on both sides of it, so all mentions of the name are needed.

@@ -43,7 +43,7 @@ class SearchEntry(NamedTuple):
     parent: str
 
     @property
-    def searched(self) -> str:
+    def indexed_text(self) -> str:
         """The part of its name that is indexed as words and trigrams."""
         nested = self.kind == "column" and self.text.count(".") >= _SEARCHED_PARTS
         return ".".join(self.text.rsplit(".", _SEARCHED_PARTS)[1:]) if nested else self.text
@@ -65,33 +65,33 @@ class SearchTable:
         self._vocabulary: set[str] = set()
         self._new: list[tuple[int, SearchEntry]] = []
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """Begin a batch. The cache of known names is cleared only here, never within a batch."""
         if len(self._known) > _CACHED:
             self._known.clear()
 
-    def use(self, kind: str, name: Name, time_us: int, *, partners: int) -> None:
+    def add_use(self, kind: str, name: Name, time_us: int, *, partner_count: int) -> None:
         """Add a job or dataset that was used at a time.
 
-        partners: the number of datasets or jobs that it was used with for the first time.
+        partner_count: the number of datasets or jobs that it was used with for the first time.
         """
         number = self._names.number(name)
         if (kind, number) not in self._known:
             self._known.add((kind, number))
             known = "SELECT 1 FROM search_entries WHERE name = ? AND kind = ? AND owner = ''"
-            if self._names.is_new(number) or not self._sql.execute(known, (number, kind)).fetchone():
-                self._put([SearchEntry(kind, number, "", "", name.name, name.namespace)])
+            if self._names.is_new_in_batch(number) or not self._sql.execute(known, (number, kind)).fetchone():
+                self._add_entries([SearchEntry(kind, number, "", "", name.name, name.namespace)])
                 display = display_form(name, self._labels) if kind == "dataset" else name.name
                 if display != name.name:
-                    self._put([SearchEntry(kind, number, "", _DISPLAY, display, name.namespace)])
+                    self._add_entries([SearchEntry(kind, number, "", _DISPLAY, display, name.namespace)])
         uses, newest = self._weights.get((number, kind), (0, time_us))
-        self._weights[number, kind] = (uses + partners, max(newest, time_us))
+        self._weights[number, kind] = (uses + partner_count, max(newest, time_us))
 
-    def forget_job(self, job: Name) -> None:
+    def remove_job(self, job: Name) -> None:
         """Remove a job from search. Call it after `flush`."""
         number = self._names.number(job)
         self._known.discard(("job", number))
-        self._replace("job", number, "", [])
+        self._replace_entries("job", number, "", [])
         self._sql.execute("DELETE FROM search_weights WHERE name = ? AND kind = 'job'", (number,))
 
     def flush(self) -> None:
@@ -102,21 +102,23 @@ class SearchTable:
             [(*key, *weight) for key, weight in self._weights.items()],
         )
         self._weights.clear()
-        self._write_new()
+        self._write_new_entries()
 
-    def set_columns(self, dataset: Name, columns: Sequence[Path]) -> None:
+    def replace_columns(self, dataset: Name, columns: Sequence[Path]) -> None:
         """Replace the columns of a dataset. Call it at most once per dataset between two calls of `flush`."""
         number, parent = self._names.number(dataset), "/".join(dataset)
         names = dict.fromkeys(".".join(path) for path in columns)
-        self._replace("column", number, "", [SearchEntry("column", number, name, "", name, parent) for name in names])
+        self._replace_entries(
+            "column", number, "", [SearchEntry("column", number, name, "", name, parent) for name in names]
+        )
 
-    def add(self, linked: Sequence[RunFacts], tagged: Sequence[RunFacts]) -> None:
+    def add_symlinks_and_tags(self, with_symlinks: Sequence[RunFacts], with_tags: Sequence[RunFacts]) -> None:
         """Add symlink names of datasets and their newest tags. Call it at most once between two calls of `flush`."""
-        for part in linked:
+        for part in with_symlinks:
             for use in (*part.inputs, *part.outputs):
                 for symlink in use.symlinks:
-                    self.use("dataset", symlink.name, part.time_us, partners=0)
-        self._set_tags(tagged)
+                    self.add_use("dataset", symlink.name, part.time_us, partner_count=0)
+        self._set_tags(with_tags)
 
     def _set_tags(self, parts: Sequence[RunFacts]) -> None:
         for name, producer in {(facet.name, facet.producer) for part in parts for facet in tags_facets(part)}:
@@ -127,64 +129,66 @@ class SearchTable:
             ).fetchone()
             tags = [tag for tag in tags_from(row[0]) if tag.value.casefold() != "false"]
             things = {SearchEntry("tag", number, tag.column or "", producer, tag.key, parent) for tag in tags}
-            self._replace("tag", number, producer, sorted(things))
+            self._replace_entries("tag", number, producer, sorted(things))
 
-    def _replace(self, kind: str, name: int, owner: str, things: Sequence[SearchEntry]) -> None:
+    def _replace_entries(self, kind: str, name: int, owner: str, entries: Sequence[SearchEntry]) -> None:
         rows = self._sql.execute(
             "SELECT id, kind, name, part, owner, text, parent FROM search_entries WHERE name = ? AND kind = ? "
             "AND owner = ?",
             (name, kind, owner),
         ).fetchall()
         before = {SearchEntry(*row[1:]): int(row[0]) for row in rows}
-        for thing in before.keys() - set(things):
-            self._remove(before[thing], thing)
-        self._put(thing for thing in things if thing not in before)
+        for thing in before.keys() - set(entries):
+            self._remove_entry(before[thing], thing)
+        self._add_entries(thing for thing in entries if thing not in before)
 
-    def _put(self, things: Iterable[SearchEntry]) -> None:
-        for thing in things:
-            self._newest[thing.kind] = number = self._next(thing.kind)
+    def _add_entries(self, entries: Iterable[SearchEntry]) -> None:
+        for thing in entries:
+            self._newest[thing.kind] = number = self._next_id(thing.kind)
             self._new.append((number, thing))
 
-    def _write_new(self) -> None:
+    def _write_new_entries(self) -> None:
         if not self._new:
             return
         write = self._sql.executemany
-        rows = [(number, *thing, last_part(thing.text).casefold()) for number, thing in self._new]
+        rows = [(number, *thing, last_name_part(thing.text).casefold()) for number, thing in self._new]
         write("INSERT INTO search_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        words = [(thing.kind, word, number) for number, thing in self._new for word in distinct_words(thing.searched)]
+        words = [
+            (thing.kind, word, number) for number, thing in self._new for word in distinct_words(thing.indexed_text)
+        ]
         write("INSERT INTO search_words VALUES (?, ?, ?)", sorted(words))
         unknown = {word for _, word, _ in words} - self._vocabulary
         write("INSERT OR IGNORE INTO vocabulary(word) VALUES (?)", [(word,) for word in unknown])
         if len(self._vocabulary) > _CACHED:
             self._vocabulary.clear()
         self._vocabulary |= unknown
-        trigrams = [(number, thing.searched.casefold()) for number, thing in self._new]
+        trigrams = [(number, thing.indexed_text.casefold()) for number, thing in self._new]
         write("INSERT INTO trigrams(rowid, text) VALUES (?, ?)", trigrams)
         self._new.clear()
 
-    def _next(self, kind: str) -> int:
+    def _next_id(self, kind: str) -> int:
         if kind not in self._newest:
             query = "SELECT coalesce(max(id), ?1) FROM search_entries WHERE id BETWEEN ?1 AND ?2"
-            self._newest[kind] = int(self._sql.execute(query, id_range(kind)).fetchone()[0])
+            self._newest[kind] = int(self._sql.execute(query, entry_id_range(kind)).fetchone()[0])
         return self._newest[kind] + 1
 
-    def _remove(self, number: int, thing: SearchEntry) -> None:
-        self._sql.execute("DELETE FROM search_entries WHERE id = ?", (number,))
+    def _remove_entry(self, entry_id: int, entry: SearchEntry) -> None:
+        self._sql.execute("DELETE FROM search_entries WHERE id = ?", (entry_id,))
         self._sql.executemany(
             "DELETE FROM search_words WHERE kind = ? AND word = ? AND thing = ?",
-            [(thing.kind, word, number) for word in distinct_words(thing.searched)],
+            [(entry.kind, word, entry_id) for word in distinct_words(entry.indexed_text)],
         )
         forget = "INSERT INTO trigrams(trigrams, rowid, text) VALUES ('delete', ?, ?)"
-        self._sql.execute(forget, (number, thing.searched.casefold()))
+        self._sql.execute(forget, (entry_id, entry.indexed_text.casefold()))
 
 
-def last_part(name: str) -> str:
+def last_name_part(name: str) -> str:
     """Return the last part of a name, after the last `/`, `.` or `:`."""
     whole = name.rstrip(_SEPARATORS)
     return whole[max(map(whole.rfind, _SEPARATORS)) + 1 :]
 
 
-def id_range(kind: str) -> tuple[int, int]:
+def entry_id_range(kind: str) -> tuple[int, int]:
     """Return the range of numbers for things of a kind. Separate ranges allow a search for one kind only."""
     start = _KINDS.index(kind) << 40
     return start, start + (1 << 40) - 1

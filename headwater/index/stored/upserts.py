@@ -19,7 +19,7 @@ ENTITY = (
 """SQL that stores the span and the generation of an entity; see `entity_rows`."""
 
 
-def widen(spans: dict[K, Span], key: K, span: Span) -> None:
+def widen_span(spans: dict[K, Span], key: K, span: Span) -> None:
     """Widen the span of a key to include another span."""
     known = spans.get(key)
     if known is None:
@@ -33,6 +33,6 @@ def entity_rows(spans: Mapping[tuple[int, int], Span], generation: int) -> list[
     return [(*key, *span, generation) for key, span in spans.items()]
 
 
-def rows(spans: Mapping[K, Span]) -> list[tuple[object, ...]]:
+def span_rows(spans: Mapping[K, Span]) -> list[tuple[object, ...]]:
     """Return (key fields, first, last) rows."""
     return [(*key, *span) for key, span in spans.items()]

@@ -13,7 +13,7 @@ from msgspec import Struct, msgpack
 
 from headwater.index.stored.database import DATASET, JOB
 from headwater.index.stored.numbers import NameNumbers
-from headwater.index.stored.upserts import ENTITY, WIDEN, Span, entity_rows, rows, widen
+from headwater.index.stored.upserts import ENTITY, WIDEN, Span, entity_rows, span_rows, widen_span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.generations import MAX_TIME_US
 from headwater.lineage.runs.bounded_cache import BoundedCache
@@ -34,7 +34,7 @@ class RunDatasets(Struct, array_like=True, gc=False):
     outputs: tuple[tuple[int, bytes | None], ...]
     job: bytes | None
 
-    def versions(self, job_key_number: int) -> set[tuple[int, int, bytes]]:
+    def all_versions(self, job_key_number: int) -> set[tuple[int, int, bytes]]:
         """Return the versions to which this run belongs, as (kind, name, version)."""
         found = {(DATASET, name, version) for name, version in self.outputs if version is not None}
         return found | {(JOB, job_key_number, self.job)} if self.job is not None else found
@@ -48,21 +48,21 @@ _encode = msgpack.Encoder().encode
 _Key = tuple[int, int, bytes]
 
 
-def _versions(job: int, datasets: bytes) -> set[_Key]:
-    return run_datasets_from(datasets).versions(job) if datasets else set()
+def _versions_of_run(job: int, datasets: bytes) -> set[_Key]:
+    return run_datasets_from(datasets).all_versions(job) if datasets else set()
 
 
-def _version(dataset: RunDataset) -> bytes | None:
+def _version_of_dataset(dataset: RunDataset) -> bytes | None:
     content = (dataset.schema, dataset.lineage, dataset.version)
-    return dataset_version(dataset.name.plain, *content) if any(content) else None
+    return dataset_version_id(dataset.name.plain, *content) if any(content) else None
 
 
-def version_value(schema: str | None) -> bytes:
+def schema_version_value(schema: str | None) -> bytes:
     """Return the value of a dataset version that consists of a schema only."""
     return _encode((schema, None, None))
 
 
-def dataset_version(name: Name, schema: str | None, lineage: str | None, version: str | None) -> bytes:
+def dataset_version_id(name: Name, schema: str | None, lineage: str | None, version: str | None) -> bytes:
     """Return the 16-byte version of a dataset."""
     return blake2b(_encode((*name, schema, lineage, version)), digest_size=16).digest()
 
@@ -92,7 +92,7 @@ class _VersionUpdate(NamedTuple):
     last_us: int
     run: str
 
-    def merged(self, other: "_VersionUpdate") -> "_VersionUpdate":
+    def merge(self, other: "_VersionUpdate") -> "_VersionUpdate":
         """Return both combined."""
         first_us, run = min((self.first_us, self.run), (other.first_us, other.run))
         return _VersionUpdate(self.value, self.runs + other.runs, first_us, max(self.last_us, other.last_us), run)
@@ -115,12 +115,12 @@ class VersionTable:
         self._retracted: list[_Key] = []
         self._shapes: BoundedCache[Hashable, _DatasetsShape] = BoundedCache()
 
-    def take(self, derived: DerivedRun, job: int, before: tuple[int, bytes]) -> bytes:
+    def add_run(self, derived: DerivedRun, job: int, previous: tuple[int, bytes]) -> bytes:
         """Add a derived run. Return its packed `RunDatasets` for table `runs`.
 
-        before: the number of its job's key and its `RunDatasets` when it was last added; empty if it is new.
+        previous: the number of its job's key and its `RunDatasets` when it was last added; empty if it is new.
         """
-        run, shape = derived.run, self._shape(derived, job)
+        run, shape = derived.run, self._cached_shape(derived, job)
         since_us, until_us, first = run.started_us, run.time_us, (run.time_us, run.key)
         if shape.span is None:
             shape.span, shape.runs, shape.first = (since_us, until_us), 0, first
@@ -128,25 +128,25 @@ class VersionTable:
         else:
             shape.span = (min(shape.span[0], since_us), max(shape.span[1], until_us))
             shape.first = min(shape.first, first)
-        if before != (job, shape.datasets):
+        if previous != (job, shape.datasets):
             shape.runs += 1
-            self._retracted += _versions(*before)
+            self._retracted += _versions_of_run(*previous)
         return shape.datasets
 
     def _add_shape(self, shape: _DatasetsShape) -> None:
         """Add a shape, once for all its runs in this batch."""
         span, shape.span = shape.span or (0, 0), None
         for entity in shape.entities:
-            widen(self._entities, entity, span)
+            widen_span(self._entities, entity, span)
         if shape.job:
             job, shown = shape.job
             self._jobs[job] = max(self._jobs.get(job, (-1, 0)), (span[1], shown))
         for key, value in shape.versions.items():
             update = _VersionUpdate(value, shape.runs, shape.first[0], span[1], shape.first[1])
             known = self._versions.get(key)
-            self._versions[key] = known.merged(update) if known else update
+            self._versions[key] = known.merge(update) if known else update
 
-    def _shape(self, derived: DerivedRun, job: int) -> _DatasetsShape:
+    def _cached_shape(self, derived: DerivedRun, job: int) -> _DatasetsShape:
         """Return the shape of a run's datasets. The runs of a recurring job share a cached one."""
         run, lineage, used, alike, _ = derived
         key = (alike, *[each.version for each in run.outputs.values()])
@@ -157,16 +157,16 @@ class VersionTable:
             sources = set[Name]().union(
                 *lists.values()
             )  # the outputs of a run share these tuples, so each is read once
-            shape = self._new_shape(run, job, {*used, *run.inputs, *run.outputs}, sources)
+            shape = self._make_shape(run, job, {*used, *run.inputs, *run.outputs}, sources)
             found = self._shapes.put(key, shape, len(shape.entities))
         return found
 
-    def _new_shape(self, run: Run, job: int, names: Collection[Name], sources: Collection[Name]) -> _DatasetsShape:
+    def _make_shape(self, run: Run, job: int, names: Collection[Name], sources: Collection[Name]) -> _DatasetsShape:
         number, read = self._names.number, sorted({name.plain for name in (*run.inputs, *sources)})
         versions: dict[_Key, bytes] = {}
         outputs = []
         for name, dataset in ((name.plain, dataset) for name, dataset in run.outputs.items()):
-            version = _version(dataset) if run.may_have_edges else None
+            version = _version_of_dataset(dataset) if run.may_have_edges else None
             outputs.append((number(name), version))
             if version is not None:
                 versions[DATASET, number(name), version] = _encode((dataset.schema, dataset.lineage, dataset.version))
@@ -224,6 +224,6 @@ class VersionTable:
     def _flush_namespaces(self) -> None:
         found: dict[tuple[str], Span] = {}
         for (_, number), span in self._entities.items():
-            widen(found, (self._names.name(number).namespace,), span)
+            widen_span(found, (self._names.name(number).namespace,), span)
         upsert = f"INSERT INTO namespaces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}"
-        self._sql.executemany(upsert, rows(found))
+        self._sql.executemany(upsert, span_rows(found))

@@ -10,15 +10,15 @@ from typing import Protocol
 from headwater.common.errors import InvalidEvent, LakeUnavailable
 from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.events.position import Source
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.index.home import IndexHome
 from headwater.index.stored.integrity import is_caused_by_events
-from headwater.index.stored.progress import SetAside
+from headwater.index.stored.progress import SetAsideEvent
 from headwater.index.writing.indexer import EVENT_CPU_S, CpuLimit, Indexer
-from headwater.lake.attempts import BATCH_RECORDS, Attempts
+from headwater.lake.attempts import BATCH_RECORDS, UnfinishedAttempts
 from headwater.lake.bronze_follower import (
     BronzeEvent,
-    is_cut_off,
+    has_lost_events,
     sources_ahead,
     stored_bodies,
     stored_events,
@@ -39,10 +39,10 @@ AT_ONCE = BATCH_RECORDS
 class InitialIndex(Protocol):
     """A source of initial index files, such as snapshots."""
 
-    def begin(self, path: Path, rules_hash: str) -> bool:
+    def restore(self, path: Path, rules_hash: str) -> bool:
         """Replace an empty index file with one for these rules. Return whether there was one."""
 
-    def begin_empty(self, path: Path) -> object:
+    def record_empty_start(self, path: Path) -> object:
         """Record that an index starts empty, because a file to start from would be damaged, too."""
 
 
@@ -72,7 +72,7 @@ class IndexFollower:
         self._was_damaged = False
         self._reads_all = False
         self._cpu_limit = CpuLimit(event_cpu_s)
-        self._attempts: dict[Source, Attempts] = {}
+        self._attempts: dict[Source, UnfinishedAttempts] = {}
         self._home = home
         self._bronze = bronze
         self._rules: NameRules | None = None
@@ -81,7 +81,7 @@ class IndexFollower:
         self._reported_until_us = time.time_ns() // 1000
         self._rejections = -1
 
-    def step(self, rules: NameRules, heads: Mapping[Source, int] = NO_HEADS) -> int:
+    def process_batches(self, rules: NameRules, heads: Mapping[Source, int] = NO_HEADS) -> int:
         """Process one batch from each partition with new events. Return the number of events, 0 when caught up.
 
         `heads`: known heads of partitions, to avoid reading them. Wrong or missing values do not change the result.
@@ -94,22 +94,22 @@ class IndexFollower:
             return 0
         with transient_faults_as_retry("bring the index up to date"):
             try:
-                indexer = self._open(rules)
-                return self._take_heads(indexer, heads) or self._step(indexer)
+                indexer = self._open_indexer(rules)
+                return self._process_committed(indexer, heads) or self._process_one_batch_each(indexer)
             except BaseException as error:
                 self.close()
-                if not self._home.is_damaged(error, self._home.path_for(rules)):
+                if not self._home.is_damaged(error, self._home.index_path(rules)):
                     raise
                 self._was_damaged = True
-                self.discard(rules)
+                self.delete_index(rules)
                 raise LakeUnavailable(
                     f"The index is damaged ({error}). It is rebuilt from the lake. Ask again later."
                 ) from error
 
-    def discard(self, rules: NameRules) -> None:
+    def delete_index(self, rules: NameRules) -> None:
         """Delete the index of these rules. The next step rebuilds it from the events in bronze."""
         self.close()
-        self._home.discard(self._home.path_for(rules))
+        self._home.delete_index(self._home.index_path(rules))
 
     def close(self) -> None:
         """Close the index file."""
@@ -117,42 +117,42 @@ class IndexFollower:
             self._indexer.close()
         self._indexer, self._version = None, -1
 
-    def _open(self, rules: NameRules) -> Indexer:
-        if damaged := self._home.damaged_file():
+    def _open_indexer(self, rules: NameRules) -> Indexer:
+        if damaged := self._home.reported_damaged_path():
             log.warning("A question found damage in the index file %s. It is rebuilt from the lake.", damaged.name)
             self.close()
             self._was_damaged = True
-            self._home.discard(damaged)
+            self._home.delete_index(damaged)
         if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
             self.close()
-            path = self._home.path_for(rules)
+            path = self._home.index_path(rules)
             self._rules, self._indexer = rules, Indexer(path, rules, self._cpu_limit)
             if not self._indexer.progress():
                 self._home.unpublish(path)
-                self._begin(path, rules)
-            self._reads_all = not self._indexer.progress() or not self._home.is_current(path)
-            self._note_removed(self._indexer)
+                self._start_index(path, rules)
+            self._reads_all = not self._indexer.progress() or not self._home.is_published_file(path)
+            self._record_removed_events(self._indexer)
         return self._indexer
 
-    def _note_removed(self, indexer: Indexer) -> None:
+    def _record_removed_events(self, indexer: Indexer) -> None:
         """Record the events that retention removed from bronze before this index could process them."""
         before_us = self._bronze.removed_before_us()
-        if before_us is not None and (self._reads_all or is_cut_off(self._bronze, indexer.progress())):
-            indexer.note_removed(before_us)
+        if before_us is not None and (self._reads_all or has_lost_events(self._bronze, indexer.progress())):
+            indexer.record_removed_before(before_us)
 
-    def _begin(self, path: Path, rules: NameRules) -> None:
+    def _start_index(self, path: Path, rules: NameRules) -> None:
         """Start a new index from an initial file. A process that has found a damaged index starts empty instead."""
         if self._initial_index is None:
             return
         if self._was_damaged:
-            self._initial_index.begin_empty(path)
+            self._initial_index.record_empty_start(path)
             return
         if self._indexer is not None:
             self._indexer.close()
-        self._initial_index.begin(path, rules.rules_hash)
+        self._initial_index.restore(path, rules.rules_hash)
         self._indexer = Indexer(path, rules, self._cpu_limit)
 
-    def _take_heads(self, indexer: Indexer, heads: Mapping[Source, int]) -> int:
+    def _process_committed(self, indexer: Indexer, heads: Mapping[Source, int]) -> int:
         """Process events that were just committed, unless others are missing in between.
 
         The position advances only to the last event that was read.
@@ -164,72 +164,78 @@ class IndexFollower:
             after = progress.get((source.epoch, source.partition))
             if after is None or not after < head <= after + AT_ONCE:
                 continue
-            taken += self._take(source, after, head, seen=True)
+            taken += self._process_next(source, after, head, is_committed=True)
         return taken
 
-    def _step(self, indexer: Indexer) -> int:
+    def _process_one_batch_each(self, indexer: Indexer) -> int:
         version = self._bronze.events.handle().version()
         if version == self._version:
             return 0
         taken = 0
         progress = indexer.progress()
         for source, head in sources_ahead(self._bronze, progress).items():
-            taken += self._take(source, progress.get((source.epoch, source.partition), 0), head) or 1
+            taken += self._process_next(source, progress.get((source.epoch, source.partition), 0), head) or 1
         if not taken:
             self._version = version
-            self._publish()
+            self._publish_index()
             self._add_rejections(indexer)
         return taken
 
-    def _take(self, source: Source, after: int, head: int, *, seen: bool = False) -> int:
+    def _process_next(self, source: Source, after: int, head: int, *, is_committed: bool = False) -> int:
         """Process the next events of a partition. Return the number of events.
 
         After a batch that failed or killed the process, tries fewer events. Sets aside an event that fails alone.
 
-        seen: advance only to the last event that was read.
+        is_committed: advance only to the last event that was read.
         """
-        attempts = self._attempts.setdefault(source, Attempts(self._home.attempts_of(source.partition)))
-        limit = attempts.begin(after)
+        attempts = self._attempts.setdefault(source, UnfinishedAttempts(self._home.attempts_path(source.partition)))
+        limit = attempts.begin_batch(after)
         until = min(head, after + max(1, limit))
         try:
-            taken, failed = self._try(source, after, until, seen=seen) if limit else (1, _KILLED)
+            taken, failed = self._try_events(source, after, until, is_committed=is_committed) if limit else (1, _KILLED)
             if failed and until == after + 1:
-                self._set_aside(source, after, *failed)
+                self._set_event_aside(source, after, *failed)
             if not failed or until == after + 1:
-                attempts.end()
+                attempts.end_batch()
         except Exception:
-            attempts.end()
+            attempts.end_batch()
             raise
         return taken
 
-    def _try(self, source: Source, after: int, until: int, *, seen: bool) -> tuple[int, _Failed | None]:
+    def _try_events(self, source: Source, after: int, until: int, *, is_committed: bool) -> tuple[int, _Failed | None]:
         """Process events. Return their number, and the reason if the events themselves cannot be processed."""
         events: list[BronzeEvent] = []
         try:
             events = stored_events(self._bronze, source, after, until)
-            if events or not seen:
-                last = events[-1].sequence if seen else until
-                self._opened().add(source, last, events, partial(stored_bodies, self._bronze, source))
+            if events or not is_committed:
+                last = events[-1].sequence if is_committed else until
+                self._current_indexer().process_events(
+                    source, last, events, partial(stored_bodies, self._bronze, source)
+                )
         except Exception as error:
-            if not is_caused_by_events(error) or self._home.is_damaged(error, self._home.path_for(self._known_rules())):
+            if not is_caused_by_events(error) or self._home.is_damaged(
+                error, self._home.index_path(self._current_rules())
+            ):
                 raise
             self.close()
             reason = error.reason if isinstance(error, InvalidEvent) else type(error).__name__
             return len(events) or 1, (reason, str(error)[:_MAX_MESSAGE])
         return len(events), None
 
-    def _set_aside(self, source: Source, after: int, reason: str, message: str) -> None:
+    def _set_event_aside(self, source: Source, after: int, reason: str, message: str) -> None:
         now_us = time.time_ns() // 1000
         heads = stored_heads(self._bronze, source, after, after + 1)
-        found = [SetAside(each.sequence, each.event_id, each.received_us, now_us, reason, message) for each in heads]
+        found = [
+            SetAsideEvent(each.sequence, each.event_id, each.received_us, now_us, reason, message) for each in heads
+        ]
         for each in found:
             log.error("Event %s is set aside and missing from all answers: %s: %s", each.event_id, reason, message)
-        self._opened().set_aside(source, after + 1, found)
+        self._current_indexer().set_events_aside(source, after + 1, found)
 
-    def _opened(self) -> Indexer:
-        return self._open(self._known_rules())
+    def _current_indexer(self) -> Indexer:
+        return self._open_indexer(self._current_rules())
 
-    def _known_rules(self) -> NameRules:
+    def _current_rules(self) -> NameRules:
         if self._rules is None:
             raise RuntimeError("Call `step` first: the follower has no name rules yet.")
         return self._rules
@@ -243,22 +249,22 @@ class IndexFollower:
         version = table.handle().version()
         if version == self._rejections:
             return
-        rows = table.query(
+        rows = table.run_query(
             "SELECT cast(received_at AS bigint) AS received_us, reason, field, message FROM t "
             f"WHERE received_at > to_timestamp_micros({self._reported_until_us}) "
             f"ORDER BY received_at DESC LIMIT {_MAX_REJECTIONS}"
         ).to_pylist()
         for row in reversed(rows):
             self._reported_until_us = max(self._reported_until_us, row["received_us"])
-            row["received_at"] = iso(row.pop("received_us"))
+            row["received_at"] = iso_time(row.pop("received_us"))
         if rows:
             indexer.add_rejections(rows[::-1])
         self._rejections = version
 
-    def _publish(self) -> None:
+    def _publish_index(self) -> None:
         if self._rules is not None:
-            path = self._home.path_for(self._rules)
-            if not self._home.is_current(path):
-                self._note_removed(self._opened())
+            path = self._home.index_path(self._rules)
+            if not self._home.is_published_file(path):
+                self._record_removed_events(self._current_indexer())
                 self._home.publish(path)
             self._reads_all = False

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from headwater.index.stored.candidates import CandidateTable, RewriteTable
-from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.database import question_marks, split_for_parameters
 from headwater.index.stored.edge_sets import EdgeSetTable
 from headwater.index.stored.events import EventTable, FacetNames, Places, RunFactsTable
-from headwater.index.stored.feed import FeedTable
+from headwater.index.stored.feed import RecentChangesTable
 from headwater.index.stored.numbers import NameNumbers, RunNumbers
 from headwater.index.stored.runs import NewestRunTable, NominalTimeTable, OpenRunTable
 from headwater.index.stored.schemas import SchemaMentionTable
@@ -24,7 +24,7 @@ from headwater.lineage.runs.run_derivation import DerivedRun
 from headwater.lineage.runs.run_facts import RunFacts, names_with_part_mentions
 
 
-class _Before(NamedTuple):
+class _StoredRun(NamedTuple):
     """The stored state of a run before this batch."""
 
     state: str | None
@@ -34,7 +34,7 @@ class _Before(NamedTuple):
     ended_us: int | None
 
 
-_NEW = _Before(None, 0, 0, b"", None)
+_NEW = _StoredRun(None, 0, 0, b"", None)
 
 
 class SqliteStore:
@@ -47,7 +47,7 @@ class SqliteStore:
         self.places: Places = {}
         self.facet_names: FacetNames = {}
         self._numbers = runs
-        self._seen = SchemaMentionTable(connection, names, self._uses)
+        self._seen = SchemaMentionTable(connection, names, self._earlier_mentions)
         self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._in_use: dict[tuple[object, Name], tuple[DerivedRun, int]] = {}
@@ -56,7 +56,7 @@ class SqliteStore:
         self._parted = {number for (number,) in connection.execute("SELECT name FROM partitioned_names")}
         self._facts = RunFactsTable(connection, self._numbers)
         self._nominal = NominalTimeTable(connection, runs, self._facts_of)
-        self.feed = FeedTable(connection)
+        self.feed = RecentChangesTable(connection)
         self._events = EventTable(connection)
         self.history = VersionTable(connection, names)
         self._newest = NewestRunTable(connection, runs)
@@ -71,16 +71,16 @@ class SqliteStore:
 
         `places` and `facet_names` must contain the places and the facet names of the events.
         """
-        self._seen.begin()
+        self._seen.begin_batch()
         fresh = self._facts.add(facts, self.places, self.facet_names)
-        self._events.add(fresh, self.places)
-        self._note_parts(fresh)
+        self._events.add_events(fresh, self.places)
+        self._store_partial_mentions(fresh)
         self._nominal.add(fresh)
         return fresh
 
     def runs_with_changed_period(self) -> Iterable[str]:
         """Return the runs of earlier batches whose period may have changed with the last `add`."""
-        return self._nominal.dated_anew()
+        return self._nominal.runs_with_new_time()
 
     def nominal_time_us(self, run_key: str) -> int | None:
         """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
@@ -89,7 +89,7 @@ class SqliteStore:
     def _facts_of(self, run_key: str) -> Sequence[RunFacts]:
         return self._facts.deciding_facts([run_key]).get(run_key, ())
 
-    def _note_parts(self, facts: Sequence[RunFacts]) -> None:
+    def _store_partial_mentions(self, facts: Sequence[RunFacts]) -> None:
         """Store the names for which events mention parts of a dataset."""
         mentioned = names_with_part_mentions(facts)
         self._new_parts = {name for name in mentioned if self._names.number(name) not in self._parted}
@@ -103,7 +103,7 @@ class SqliteStore:
 
     def has_part_mention(self, name: Name) -> bool:
         """Return whether an event mentions a part of the dataset with this name, as sent."""
-        return self._names.known(name) in self._parted
+        return self._names.find_number(name) in self._parted
 
     def all_facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
@@ -121,15 +121,15 @@ class SqliteStore:
         """Replace the derived lineage of runs. Return the job outputs for which other edge sets may count now."""
         new = self.new_runs()
         older = [one.run for one in derived if one.run.key not in new]
-        self._numbers.take(key for run in older for key in (run.key, run.execution, run.parent))
-        before = self._before([run.key for run in older])
+        self._numbers.assign_all(key for run in older for key in (run.key, run.execution, run.parent))
+        before = self._stored_runs([run.key for run in older])
         for one in derived:
-            self._put_run(one, before.get(one.run.key, _NEW))
+            self._store_run(one, before.get(one.run.key, _NEW))
             self._add_schema_sources(one.schema_sources)
         for one, time_us in self._in_use.values():
-            self._use(one, time_us)
+            self._store_dataset_uses(one, time_us)
         self._in_use.clear()
-        changed = self.candidates.replace(derived)
+        changed = self.candidates.replace_runs(derived)
         self.flush()
         executions = {
             candidate.execution
@@ -137,19 +137,19 @@ class SqliteStore:
             for candidate in one.candidates.values()
             if candidate.has_column_lineage
         }
-        return changed | self.candidates.explainable_by(
+        return changed | self.candidates.job_outputs_explained_by(
             {one.run.parent for one in derived if one.run.parent}, executions
         )
 
-    def _before(self, run_keys: Sequence[str]) -> dict[str, _Before]:
-        found: dict[str, _Before] = {}
-        for some in chunks(run_keys):
+    def _stored_runs(self, run_keys: Sequence[str]) -> dict[str, _StoredRun]:
+        found: dict[str, _StoredRun] = {}
+        for some in split_for_parameters(run_keys):
             query = (
                 "SELECT k.key, r.state, r.time_us, r.job_key, r.datasets, r.ended_us "
                 "FROM run_keys k JOIN runs r ON r.run = k.id "
-                f"WHERE k.key IN ({marks(some)})"
+                f"WHERE k.key IN ({question_marks(some)})"
             )
-            found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))
+            found.update((run, _StoredRun(*row)) for run, *row in self._sql.execute(query, some))
         return found
 
     def runs_using(self, spans: Iterable[Span]) -> Iterable[str]:
@@ -161,14 +161,14 @@ class SqliteStore:
         )
         found: set[str] = set()
         for span in spans:
-            number = self._names.known(span.name)
-            if number is not None and not self._names.is_new(number):  # no earlier batch used a new name
+            number = self._names.find_number(span.name)
+            if number is not None and not self._names.is_new_in_batch(number):  # no earlier batch used a new name
                 found.update(run for (run,) in self._sql.execute(query, (number, span.until_us, span.since_us)))
         return found
 
     def is_schema_source(self, dataset: Name) -> bool:
         """Return whether a run took columns of this dataset from the schemas of other runs."""
-        return self._names.known(dataset) in self._schema_sources
+        return self._names.find_number(dataset) in self._schema_sources
 
     def add_mentions(self, name: Name, uses: Sequence[SchemaMention]) -> None:
         """Add mentions of schemas under a name."""
@@ -195,18 +195,18 @@ class SqliteStore:
         self.search.flush()
         self.history.flush()
         for run, job, state in self._open.flush(self.history.generation):
-            self.feed.run_state(run, state)
+            self.feed.add_run_state(run, state)
             self._newest.update_state(job)
         for name in self.history.drop_unused_jobs(self._newest.flush()):
-            self.search.forget_job(name)
+            self.search.remove_job(name)
 
-    def _uses(self, name: Name) -> Iterator[SchemaMention]:
+    def _earlier_mentions(self, name: Name) -> Iterator[SchemaMention]:
         """Yield the schemas that runs of earlier batches mention under a name."""
         for facts in self.all_facts(self.runs_using([Span(name)])).values():
             for fact in facts:
                 yield from (seen for under, seen in schema_mentions(fact) if under == name)
 
-    def _put_run(self, derived: DerivedRun, before: _Before) -> None:
+    def _store_run(self, derived: DerivedRun, before: _StoredRun) -> None:
         run = derived.run
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         number = self._numbers
@@ -214,16 +214,16 @@ class SqliteStore:
         self._runs.append((
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
-            self.history.take(derived, job_key, (before.job_key, before.lineage)),
+            self.history.add_run(derived, job_key, (before.job_key, before.lineage)),
             self._names.number(Name(run.producer, "")), run.is_completed,
             run.sent_job and self._names.number(run.sent_job),
         ))  # fmt: skip
         if run.kind == "RUN":
-            self._newest.take(job_key, run.key, run.time_us, (before.job_key, before.time_us))
+            self._newest.add_run(job_key, run.key, run.time_us, (before.job_key, before.time_us))
             is_part = run.parent is not None or run.execution != run.key
-            self._open.take(number[run.key], state, is_part=is_part, end_moved=run.ended_us != before.ended_us)
+            self._open.add_run(number[run.key], state, has_parent=is_part, has_new_end=run.ended_us != before.ended_us)
         if state != before.state:
-            self.feed.run_state(run.key, state)
+            self.feed.add_run_state(run.key, state)
         known = self._in_use.get((derived.shape, run.job))
         if known is None or known[1] < run.time_us:
             self._in_use[derived.shape, run.job] = derived, run.time_us
@@ -234,7 +234,7 @@ class SqliteStore:
         self._sql.executemany("INSERT INTO schema_sources VALUES (?)", [(number,) for number in fresh])
         self._schema_sources |= fresh
 
-    def _use(self, derived: DerivedRun, time_us: int) -> None:
+    def _store_dataset_uses(self, derived: DerivedRun, time_us: int) -> None:
         """Store the datasets that a run uses, once for all runs of a batch with the same shape."""
         run, partners = derived.run, 0
         job_key = self._names.number(run.job_key)
@@ -244,6 +244,6 @@ class SqliteStore:
                 self._used.add(pair)
                 new = self._sql.execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", pair).rowcount
             partners += new
-            self.search.use("dataset", name, time_us, partners=new)
+            self.search.add_use("dataset", name, time_us, partner_count=new)
         if run.kind != "DATASET":
-            self.search.use("job", shown_job(run.job, None), time_us, partners=partners)
+            self.search.add_use("job", shown_job(run.job, None), time_us, partner_count=partners)

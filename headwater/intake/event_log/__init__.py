@@ -58,7 +58,7 @@ class LogWriter(Protocol):
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Return when every record is durable. Raises LogUnavailable otherwise, at the latest after the timeout."""
 
-    def trouble(self) -> str | None:
+    def unavailability_reason(self) -> str | None:
         """Return why nothing can be acknowledged right now, or None."""
 
 
@@ -190,18 +190,18 @@ A function, because `serve` must be able to start while a service is unavailable
 """
 
 
-def each(readers: Sequence[LogReader], ask: Callable[[LogReader], T]) -> list[T]:
+def call_all_readers(readers: Sequence[LogReader], call: Callable[[LogReader], T]) -> list[T]:
     """Call a function with every reader, in parallel: each call to a service takes a while."""
     if len(readers) < 2:
-        return [ask(reader) for reader in readers]
+        return [call(reader) for reader in readers]
     with ThreadPoolExecutor(len(readers)) as pool:
-        return list(pool.map(ask, readers))
+        return list(pool.map(call, readers))
 
 
 BUCKETS = 64
 
 
-def bucket(key: str) -> str:
+def partition_key_of(key: str) -> str:
     """Return the partition key for a record key, the same in every process.
 
     The number of keys is small enough that concurrent requests share sends, and large enough to use every partition.

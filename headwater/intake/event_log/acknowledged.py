@@ -11,7 +11,7 @@ from headwater.common.errors import LogUnavailable
 _BYTES = 128  # within one sector and overwritten in place, which works on a full disk
 
 
-class Acknowledged(NamedTuple):
+class AcknowledgedRecord(NamedTuple):
     """The newest acknowledged record.
 
     sequence: 0 before the first; received_us: when it was received (UTC), 0 if unknown; lake: the name of the lake
@@ -24,18 +24,18 @@ class Acknowledged(NamedTuple):
     lake: str = ""
 
 
-def count_path(folder: Path) -> Path:
+def count_file_path(folder: Path) -> Path:
     """Return the path of the count file: next to the log folder, so that emptying the folder does not delete it."""
     return folder.with_name(f"{folder.name}.acknowledged")
 
 
-def read_count(folder: Path) -> Acknowledged | None:
+def read_count_file(folder: Path) -> AcknowledgedRecord | None:
     """Return what the log in a folder has acknowledged; None without a valid count file.
 
     Raises LogUnavailable if the file exists and cannot be read.
     """
     try:
-        line = count_path(folder).read_bytes()
+        line = count_file_path(folder).read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -46,7 +46,7 @@ def read_count(folder: Path) -> Acknowledged | None:
     with suppress(ValueError):
         if said and int(check, 16) == crc32(said):
             epoch, sequence, received_us, lake = said.decode().split(" ")
-            return Acknowledged(epoch, int(sequence), int(received_us), lake.lstrip("-"))
+            return AcknowledgedRecord(epoch, int(sequence), int(received_us), lake.lstrip("-"))
     return None  # damaged by a power cut, or another file: then log and lake decide
 
 
@@ -57,9 +57,9 @@ class CountFile:
     synced, may be ahead of the count.
     """
 
-    def __init__(self, folder: Path, count: Acknowledged):
+    def __init__(self, folder: Path, count: AcknowledgedRecord):
         """Write and sync the first count. Raises LogUnavailable."""
-        self._path = count_path(folder)
+        self._path = count_file_path(folder)
         with ExitStack() as stack:
             try:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -67,17 +67,17 @@ class CountFile:
                 self.write(count)
                 os.fsync(self._file)
             except OSError as error:
-                raise self._unwritable(error) from error
+                raise self._write_error(error) from error
             stack.pop_all()
 
-    def write(self, count: Acknowledged) -> None:
+    def write(self, count: AcknowledgedRecord) -> None:
         """Write a count. Raises LogUnavailable."""
         said = f"{count.epoch} {count.sequence} {count.received_us} -{count.lake}".encode()
         line = b"%b %08x" % (said, crc32(said))
         try:
             os.pwrite(self._file, line.ljust(_BYTES - 1) + b"\n", 0)
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise self._write_error(error) from error
 
     def is_deleted(self) -> bool:
         """Whether the file was deleted while open."""
@@ -87,7 +87,7 @@ class CountFile:
         """Close the file."""
         os.close(self._file)
 
-    def _unwritable(self, error: OSError) -> LogUnavailable:
+    def _write_error(self, error: OSError) -> LogUnavailable:
         return LogUnavailable(
             f"Cannot write the count file {self._path}: {error}. Free disk space, or restore the disk."
         )

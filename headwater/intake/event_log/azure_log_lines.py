@@ -3,7 +3,7 @@
 import logging
 
 
-def silence_sdk() -> None:
+def disable_sdk_logging() -> None:
     """Disable SDK logging. Headwater's adapters log errors themselves, once and without secrets."""
     for name in ("azure.core", "azure.eventhub", "azure.identity"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.common.storage_faults import explain
 from headwater.intake.event_log import claim_name
-from headwater.intake.event_log.azure_log_lines import silence_sdk
-from headwater.intake.event_log.sized_claims import size_in, sized_key, whole_body
+from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
+from headwater.intake.event_log.sized_claims import check_whole_body, new_sized_key, size_in_key
 
 if TYPE_CHECKING:
     from azure.storage.blob import ContainerClient
@@ -40,7 +40,7 @@ class BlobClaims:
         options: `account_name` and `account_key`, or `sas_token`; without them a managed identity is used.
         """
         self._url = url
-        self._place = place(url, options.get("account_name"))
+        self._place = parse_claims_url(url, options.get("account_name"))
         self._options = options
         self._client_id = identity_client_id
         self._container: ContainerClient | None = None
@@ -48,37 +48,37 @@ class BlobClaims:
 
     def put(self, body: bytes) -> bytes:
         """Store a body durably and return its key, which contains the length. Raises LogUnavailable."""
-        key = sized_key(body)
+        key = new_sized_key(body)
         try:
-            self._open().upload_blob(f"{self._place.path}{key}", body, length=len(body), overwrite=False)
-        except _azure_error() as error:
-            raise self._unavailable("store", error) from error
+            self._open_container().upload_blob(f"{self._place.path}{key}", body, length=len(body), overwrite=False)
+        except _azure_error_class() as error:
+            raise self._unavailable_error("store", error) from error
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
         """Return a body. Raises GiveUp if it does not exist, LogUnavailable if it cannot be read now."""
         try:
-            body: bytes | None = self._open().download_blob(f"{self._place.path}{claim_name(key)}").readall()
-        except _azure_error() as error:
+            body: bytes | None = self._open_container().download_blob(f"{self._place.path}{claim_name(key)}").readall()
+        except _azure_error_class() as error:
             if getattr(error, "error_code", None) != "BlobNotFound":
-                raise self._unavailable("read", error) from error
+                raise self._unavailable_error("read", error) from error
             body = None
-        return whole_body(body, key, self._url)
+        return check_whole_body(body, key, self._url)
 
     def size(self, key: bytes) -> int:
         """Return the length of a body in bytes; 0 for an invalid key."""
-        return size_in(key)
+        return size_in_key(key)
 
-    def _open(self) -> "ContainerClient":
+    def _open_container(self) -> "ContainerClient":
         with self._one_at_a_time:
             if self._container is None:
-                self._container = self._connect()
+                self._container = self._connect_container()
             return self._container
 
-    def _connect(self) -> "ContainerClient":
+    def _connect_container(self) -> "ContainerClient":
         from azure.storage.blob import ContainerClient  # noqa: PLC0415 - see the class
 
-        silence_sdk()
+        disable_sdk_logging()
         return ContainerClient(
             self._place.account,
             self._place.container,
@@ -86,8 +86,8 @@ class BlobClaims:
             **_LIMITS,
         )
 
-    def _unavailable(self, what: str, error: Exception) -> LogUnavailable:
-        return LogUnavailable(f"Cannot {what} a large body in {self._url}: {explain(error, 'claims_url')}")
+    def _unavailable_error(self, operation: str, error: Exception) -> LogUnavailable:
+        return LogUnavailable(f"Cannot {operation} a large body in {self._url}: {explain(error, 'claims_url')}")
 
 
 def blob_credential(options: Mapping[str, str], client_id: str | None) -> Any:
@@ -101,7 +101,7 @@ def blob_credential(options: Mapping[str, str], client_id: str | None) -> Any:
     return ManagedIdentityCredential(client_id=client_id, **_LIMITS) if client_id else DefaultAzureCredential()
 
 
-def place(url: str, account_name: str | None) -> ClaimPlace:
+def parse_claims_url(url: str, account_name: str | None) -> ClaimPlace:
     """Parse a claims URL; the path of an emulator's URL begins with the account name. Raises WrongSetting."""
     parts = urlsplit(url)
     path = parts.path.strip("/").split("/")
@@ -116,7 +116,7 @@ def place(url: str, account_name: str | None) -> ClaimPlace:
     return ClaimPlace(account, path[0], "".join(f"{name}/" for name in path[1:]))
 
 
-def _azure_error() -> type[Exception]:
+def _azure_error_class() -> type[Exception]:
     from azure.core.exceptions import AzureError  # noqa: PLC0415 - loaded by then
 
     return AzureError

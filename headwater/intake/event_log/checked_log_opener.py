@@ -7,8 +7,8 @@ from pathlib import Path
 from headwater.common.errors import LogUnavailable, Retry
 from headwater.common.resources import close_on_error
 from headwater.intake.event_log import LakeCheck
-from headwater.intake.event_log.acknowledged import Acknowledged, CountFile, read_count
-from headwater.intake.event_log.segment_faults import is_other, missing
+from headwater.intake.event_log.acknowledged import AcknowledgedRecord, CountFile, read_count_file
+from headwater.intake.event_log.segment_faults import missing_log_error, other_log_error
 from headwater.intake.event_log.segment_writer import SegmentWriter
 from headwater.intake.event_log.segments import segment_files
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
@@ -25,36 +25,36 @@ class CheckedLogOpener:
         self._segment_bytes = segment_bytes
         self._lake = lake
         self._compared: str | None = None  # the epoch that this process has compared with the lake
-        self._count: Acknowledged | None = None
+        self._count: AcknowledgedRecord | None = None
         self._file: CountFile | None = None
 
-    def open(self) -> SegmentWriter:
+    def open_segment(self) -> SegmentWriter:
         """Open the newest segment, or create the first one before the first acknowledgement.
 
         Raises LogUnavailable while that fails or the lake cannot be compared, and WrongSetting if log and lake do not
         belong together.
         """
-        count = self._count or read_count(self._folder)
+        count = self._count or read_count_file(self._folder)
         if not segment_files(self._folder):
             if count:
-                raise missing(self._folder, count.sequence)
-            self._compare(known=False)
+                raise missing_log_error(self._folder, count.sequence)
+            self._compare_with_lake(may_skip=False)
         elif count:
-            _check_frames(self._folder)
+            _check_wal_frames(self._folder)
         with close_on_error(SegmentWriter(self._folder, self._segment_bytes)) as writer:
             epoch = writer.header.epoch
             is_counted = count is not None and count.epoch == epoch
             if count and is_counted:
-                _check_holds(self._folder, writer, count)
+                _check_has_acknowledged(self._folder, writer, count)
             if self._compared != epoch:
-                self._compare(known=bool(count and is_counted and count.lake == self._lake.name))
+                self._compare_with_lake(may_skip=bool(count and is_counted and count.lake == self._lake.name))
             self._compared = epoch
-            self.acknowledge(writer)
+            self.write_count(writer)
         return writer
 
-    def acknowledge(self, writer: SegmentWriter) -> None:
+    def write_count(self, writer: SegmentWriter) -> None:
         """Write the newest committed record to the count file. Raises LogUnavailable."""
-        self._count = Acknowledged(writer.header.epoch, *writer.newest, self._lake.name)
+        self._count = AcknowledgedRecord(writer.header.epoch, *writer.newest_sequence_and_time, self._lake.name)
         if self._file and not self._file.is_deleted():
             self._file.write(self._count)
             return
@@ -62,17 +62,17 @@ class CheckedLogOpener:
         self._file = CountFile(self._folder, self._count)
 
     def close(self) -> None:
-        """Close the count file; `acknowledge` opens it again."""
+        """Close the count file; `write_count` opens it again."""
         if self._file:
             self._file.close()
             self._file = None
 
-    def _compare(self, *, known: bool) -> None:
-        """Compare the log with the lake. If the lake is unavailable, an earlier comparison is enough (`known`)."""
+    def _compare_with_lake(self, *, may_skip: bool) -> None:
+        """Compare the log with the lake. If the lake is unavailable, an earlier comparison is enough (`may_skip`)."""
         try:
             self._lake.check()
         except Retry as error:
-            if not known:
+            if not may_skip:
                 raise LogUnavailable(
                     f"Headwater cannot check yet whether log and lake belong together: {error}"
                 ) from error
@@ -81,7 +81,7 @@ class CheckedLogOpener:
             )
 
 
-def _check_frames(folder: Path) -> None:
+def _check_wal_frames(folder: Path) -> None:
     """Raise LogDamaged for a damaged `-wal` file, before a writer opens it and deletes the file when it closes."""
     newest = segment_files(folder)[-1]
     with suppress(FileNotFoundError):
@@ -90,11 +90,13 @@ def _check_frames(folder: Path) -> None:
                 reader.tail()
 
 
-def _check_holds(folder: Path, writer: SegmentWriter, count: Acknowledged) -> None:
+def _check_has_acknowledged(folder: Path, writer: SegmentWriter, count: AcknowledgedRecord) -> None:
     """Raise LogUnavailable unless the log contains the record of the count file."""
-    newest, _ = writer.newest
+    newest, _ = writer.newest_sequence_and_time
     if newest < count.sequence:
-        raise is_other(folder, f"it ends at sequence {newest}, but {count.sequence} was acknowledged")
+        raise other_log_error(folder, f"it ends at sequence {newest}, but {count.sequence} was acknowledged")
     found = writer.received_us(count.sequence)
     if found and count.received_us and found != count.received_us:
-        raise is_other(folder, f"its record {count.sequence} has another time of receipt than the acknowledged one")
+        raise other_log_error(
+            folder, f"its record {count.sequence} has another time of receipt than the acknowledged one"
+        )

@@ -13,14 +13,14 @@ from azure.eventhub import parse_connection_string
 from azure.eventhub.aio import EventHubConsumerClient, EventHubProducerClient
 
 from headwater.common.errors import WrongSetting
-from headwater.intake.event_log.azure_log_lines import silence_sdk
+from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 
 CLOSE_S = 5.0
 
 _SDK: dict[str, Any] = {"retry_total": 0, "retry_backoff_factor": 0, "auth_timeout": 10}
 """No SDK retries: the receiver's deadline leaves no time for hidden ones."""
 
-silence_sdk()  # the SDK logs as soon as it is imported
+disable_sdk_logging()  # the SDK logs as soon as it is imported
 
 
 @dataclass(frozen=True)
@@ -62,25 +62,25 @@ class HubClients:
 
     def producer(self) -> EventHubProducerClient:
         """Return a client that sends; it connects at its first use."""
-        options = {**_SDK, "ssl_context": _trust(), **self.address.sdk}
+        options = {**_SDK, "ssl_context": _trusted_certificates_context(), **self.address.sdk}
         if self.address.connection is not None:
             return EventHubProducerClient.from_connection_string(
                 self.address.connection, eventhub_name=self.address.name, **options
             )
-        return EventHubProducerClient(self.host, self.address.name, self._identity(), **options)
+        return EventHubProducerClient(self.host, self.address.name, self._import_identity_once(), **options)
 
     def consumer(self, group: str) -> EventHubConsumerClient:
         """Return a client that receives; it connects at its first use."""
-        options = {**_SDK, "ssl_context": _trust(), **self.address.sdk}
+        options = {**_SDK, "ssl_context": _trusted_certificates_context(), **self.address.sdk}
         if self.address.connection is not None:
             return EventHubConsumerClient.from_connection_string(
                 self.address.connection, group, eventhub_name=self.address.name, **options
             )
-        return EventHubConsumerClient(self.host, self.address.name, group, self._identity(), **options)
+        return EventHubConsumerClient(self.host, self.address.name, group, self._import_identity_once(), **options)
 
-    def discard(self, client: EventHubProducerClient | EventHubConsumerClient) -> None:
+    def close_in_background(self, client: EventHubProducerClient | EventHubConsumerClient) -> None:
         """Close a client in the background, because it may be broken."""
-        task = asyncio.create_task(close(client))
+        task = asyncio.create_task(close_quietly(client))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -88,9 +88,9 @@ class HubClients:
         """Wait until discarded clients are closed, then close the credential."""
         await asyncio.gather(*self._closing)
         if self._credential is not None:
-            await close(self._credential)
+            await close_quietly(self._credential)
 
-    def _identity(self) -> Any:
+    def _import_identity_once(self) -> Any:
         if self._credential is None:
             identity, own = import_identity(), self.address.client_id
             self._credential = (
@@ -100,7 +100,7 @@ class HubClients:
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def _trusted_certificates_context() -> ssl.SSLContext:
     """Load the machine's certificates once. The SDK would load them per connection, which blocks the loop for 0.1 s."""
     return ssl.create_default_context()
 
@@ -112,7 +112,7 @@ def import_identity() -> ModuleType:
     return azure.identity.aio
 
 
-async def close(client: Any) -> None:
+async def close_quietly(client: Any) -> None:
     """Close a client or credential in any state."""
     with contextlib.suppress(Exception):  # closing may fail for the same reason
         async with asyncio.timeout(CLOSE_S):

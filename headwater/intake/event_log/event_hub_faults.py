@@ -55,15 +55,20 @@ _SECRETS = re.compile(
 )
 
 
-def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
-    """Explain an exception of the SDK. does: `send` or `receive`."""
-    kind = _kind(error, address)
+def explain_fault(error: BaseException, address: HubAddress, operation: str) -> HubFault:
+    """Explain an exception of the SDK. operation: `send` or `receive`."""
+    kind = _fault_kind(error, address)
     hub = f"event hub {address.name!r} at {address.host}"
-    return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
+    return HubFault(
+        kind,
+        kind.value.format(
+            hub=hub, does=operation, role=_ROLES[operation], why=_message_without_secrets(error, address)
+        ),
+    )
 
 
-def _kind(error: BaseException, address: HubAddress) -> FaultKind:
-    condition, text = _condition(error), str(error)
+def _fault_kind(error: BaseException, address: HubAddress) -> FaultKind:
+    condition, text = _amqp_condition(error), str(error)
     is_refused = "unauthorized-access" in condition or isinstance(error, AuthenticationError)
     is_unexpired = "Expired" not in text
     signs = {
@@ -71,7 +76,7 @@ def _kind(error: BaseException, address: HubAddress) -> FaultKind:
         FaultKind.THROTTLED: "server-busy" in condition,
         FaultKind.ROLE: is_refused and is_unexpired and ("claim" in text or address.connection is None),
         FaultKind.NO_HUB: "not-found" in condition,
-        FaultKind.IDENTITY: _is_of_identity(error),
+        FaultKind.IDENTITY: _is_credential_error(error),
         FaultKind.REFUSED: is_refused,
         FaultKind.LOST: bool(_LOST.search(condition)) or isinstance(error, OSError),
     }
@@ -88,12 +93,12 @@ class FaultLog:
         self._is_said = False
         self._said: dict[FaultKind, float] = {}
 
-    def send_failed(self, fault: HubFault) -> None:
+    def record_send_fault(self, fault: HubFault) -> None:
         """Record a failed send. An open link alone does not end this fault."""
         self._refused_at = time.monotonic()
-        self.open_failed(fault)
+        self.record_open_fault(fault)
 
-    def open_failed(self, fault: HubFault) -> None:
+    def record_open_fault(self, fault: HubFault) -> None:
         """Record a link that could not be opened."""
         self.trouble = fault.message
         now = time.monotonic()
@@ -102,12 +107,12 @@ class FaultLog:
             self._is_said = True
             log.warning("%s", fault.message)
 
-    def opened(self) -> None:
+    def record_open_link(self) -> None:
         """Record an open link, which ends the fault unless a send failed recently."""
         if time.monotonic() - self._refused_at >= CALM_S:
-            self.sent()
+            self.record_send()
 
-    def sent(self) -> None:
+    def record_send(self) -> None:
         """Record an acknowledged send, which ends the fault."""
         self.trouble = None
         if self._is_said:
@@ -115,7 +120,7 @@ class FaultLog:
             log.info("The event hub responds again.")
 
 
-def _is_of_identity(error: BaseException) -> bool:
+def _is_credential_error(error: BaseException) -> bool:
     """Whether a credential caused the error. The SDK wraps such errors in an exception without this information."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, AzureError):
@@ -123,7 +128,7 @@ def _is_of_identity(error: BaseException) -> bool:
     return seen is not None
 
 
-def _condition(error: BaseException) -> str:
+def _amqp_condition(error: BaseException) -> str:
     """Return the AMQP condition, such as `com.microsoft:server-busy`, of an exception of the SDK."""
     details = getattr(error, "details", None)
     condition: Any = getattr(details, "condition", None)
@@ -133,7 +138,7 @@ def _condition(error: BaseException) -> str:
     return str(condition or getattr(error, "error", None) or "")
 
 
-def _safe(error: BaseException, address: HubAddress) -> str:
+def _message_without_secrets(error: BaseException, address: HubAddress) -> str:
     """Return the beginning of an exception's message without secrets."""
     text = error.message if isinstance(error, EventHubError) else str(error)
     lines = [line.strip() for line in text.partition("Attempted credentials:")[0].splitlines() if line.strip()]

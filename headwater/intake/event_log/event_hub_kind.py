@@ -11,7 +11,7 @@ from headwater.auth.access import Secret
 from headwater.common.environment import variable_name
 from headwater.common.errors import WrongSetting
 from headwater.intake.event_log import Claims, LakeCheck, Log, Readers
-from headwater.intake.event_log.folder_claims import forget_old
+from headwater.intake.event_log.folder_claims import delete_old_claims
 from headwater.intake.event_log.log_kind import LogKind, LogSettings
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class EventHubKind(LogKind):
         import headwater.intake.event_log.event_hub_log  # noqa: F401
         from headwater.intake.event_log.event_hub_clients import import_identity
 
-        _address(settings).host  # noqa: B018 - parses the connection string
+        _hub_address(settings).host  # noqa: B018 - parses the connection string
         if settings.hub_namespace:
             import_identity()
 
@@ -64,17 +64,17 @@ class EventHubKind(LogKind):
         """Open the hub for writing. Needs a running event loop."""
         from headwater.intake.event_log.event_hub_log import EventHubLog
 
-        forget = partial(forget_old, claims, settings.retain_hours)
-        return EventHubLog(_address(settings), queued_bytes=settings.queued_bytes, forget_claims=forget)
+        forget = partial(delete_old_claims, claims, settings.retain_hours)
+        return EventHubLog(_hub_address(settings), queued_bytes=settings.queued_bytes, forget_claims=forget)
 
     def readers(self, settings: EventHubSettings, folder: Path) -> Readers:
         """Return the readers of the hub's partitions."""
         from headwater.intake.event_log.event_hub_reader import HubReaders
 
-        return HubReaders(_address(settings), settings.hub_consumer_group)
+        return HubReaders(_hub_address(settings), settings.hub_consumer_group)
 
 
-def _address(settings: EventHubSettings) -> "HubAddress":
+def _hub_address(settings: EventHubSettings) -> "HubAddress":
     from headwater.intake.event_log.event_hub_clients import HubAddress
 
     secret = settings.hub_connection

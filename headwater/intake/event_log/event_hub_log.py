@@ -16,9 +16,9 @@ from azure.eventhub import EventData, EventDataBatch
 from azure.eventhub.aio import EventHubProducerClient
 
 from headwater.common.errors import LogUnavailable
-from headwater.intake.event_log import Record, bucket
+from headwater.intake.event_log import Record, partition_key_of
 from headwater.intake.event_log.event_hub_clients import HubAddress, HubClients
-from headwater.intake.event_log.event_hub_faults import FaultKind, FaultLog, HubFault, explain
+from headwater.intake.event_log.event_hub_faults import FaultKind, FaultLog, HubFault, explain_fault
 from headwater.intake.event_log.event_hub_records import properties_of
 
 GROUP_BYTES = 1 << 20
@@ -43,7 +43,7 @@ class WaitingRecords:
         """Return the bytes of the bodies."""
         return sum(len(record.body) for record in self.records)
 
-    def settle(self, fault: HubFault | None) -> None:
+    def answer_request(self, fault: HubFault | None) -> None:
         """Answer the request, unless it was answered or cancelled."""
         if self.done.done():
             return
@@ -53,7 +53,7 @@ class WaitingRecords:
             self.done.set_result(None)
 
 
-class Lane:
+class OrderedSender:
     """Sends in order, one send at a time. After a failed link it discards the producer, whose state is unknown."""
 
     def __init__(self, clients: HubClients, faults: FaultLog):
@@ -66,27 +66,27 @@ class Lane:
         self._opening: asyncio.Task[HubFault | None] | None = None
         self._has_sent = False
         self._closing = False
-        self._task = asyncio.create_task(self._run())
+        self._task = asyncio.create_task(self._send_queued())
 
     def is_alive(self) -> bool:
         """Whether the sending task runs. Only a bug ends it."""
         return not self._task.done()
 
-    def add(self, waiting: WaitingRecords) -> None:
+    def queue_records(self, waiting: WaitingRecords) -> None:
         """Queue records for sending."""
         self._queue.append(waiting)
         self._wake.set()
 
-    async def open(self) -> HubFault | None:
+    async def open_link(self) -> HubFault | None:
         """Open the link in advance of the next send. Returns the fault that prevents it, or None.
 
         Opening continues if the caller is cancelled; otherwise a hub that opens links slowly would never succeed.
         """
         if self._producer is not None:
-            self._faults.opened()
+            self._faults.record_open_link()
             return None
         if self._opening is None:
-            self._opening = asyncio.create_task(self._open())
+            self._opening = asyncio.create_task(self._open_link())
         return await asyncio.shield(self._opening)
 
     async def aclose(self) -> None:
@@ -97,9 +97,9 @@ class Lane:
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait([self._opening])
-        self._discard()
+        self._discard_producer()
 
-    async def _run(self) -> None:
+    async def _send_queued(self) -> None:
         while True:
             if group := self._next_group():
                 await self._send_group(group)
@@ -128,80 +128,80 @@ class Lane:
     async def _send_group(self, group: list[WaitingRecords]) -> None:
         deadline = max(waiting.deadline for waiting in group)
         may_be_stale = self._has_sent
-        fault = await self._try(group, deadline)
+        fault = await self._try_group(group, deadline)
         if fault and fault.kind is FaultKind.LOST and may_be_stale and deadline - time.monotonic() > _AGAIN_S:
-            fault = await self._try(group, deadline)  # hubs close idle links, so one retry is not a fault
+            fault = await self._try_group(group, deadline)  # hubs close idle links, so one retry is not a fault
         for waiting in group:
-            waiting.settle(fault)
+            waiting.answer_request(fault)
         if fault:
-            self._faults.send_failed(fault)
+            self._faults.record_send_fault(fault)
         else:
-            self._faults.sent()
+            self._faults.record_send()
 
-    async def _try(self, group: list[WaitingRecords], deadline: float) -> HubFault | None:
+    async def _try_group(self, group: list[WaitingRecords], deadline: float) -> HubFault | None:
         """Send the requests that are not acknowledged yet. Returns the fault, or None."""
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
-                if fault := await self.open():
+                if fault := await self.open_link():
                     return fault
                 assert self._producer, "it is open"  # noqa: S101 - only this task discards it
                 producer = self._producer
                 open_ = [waiting for waiting in group if not waiting.done.done()]
-                batches = await _batches(producer, open_)
+                batches = await _pack_batches(producer, open_)
                 for number, batch in enumerate(batches):
                     await producer.send_batch(batch, timeout=max(0.1, deadline - time.monotonic()))
                     self._has_sent = True
                     for waiting in open_:
                         if waiting.last_batch == number:
-                            waiting.settle(None)
+                            waiting.answer_request(None)
         except Exception as error:  # any SDK error means: not acknowledged
-            fault = explain(error, self._clients.address, "send")
+            fault = explain_fault(error, self._clients.address, "send")
             if fault.kind is not FaultKind.THROTTLED:  # a throttled link is intact, and opening another would add load
-                self._discard()
+                self._discard_producer()
             return fault
         return None
 
-    async def _open(self) -> HubFault | None:
+    async def _open_link(self) -> HubFault | None:
         producer = self._clients.producer()
         try:
             async with asyncio.timeout(OPEN_S):
                 await producer.create_batch()
         except Exception as error:  # whatever the SDK raises
-            self._clients.discard(producer)
-            fault = explain(error, self._clients.address, "send")
-            self._faults.open_failed(fault)
+            self._clients.close_in_background(producer)
+            fault = explain_fault(error, self._clients.address, "send")
+            self._faults.record_open_fault(fault)
             return fault
         finally:
             self._opening = None
         self._producer = producer
-        self._faults.opened()
+        self._faults.record_open_link()
         return None
 
-    def _discard(self) -> None:
+    def _discard_producer(self) -> None:
         if self._producer is not None:
-            self._clients.discard(self._producer)
+            self._clients.close_in_background(self._producer)
             self._producer, self._has_sent = None, False
 
 
-async def _batches(producer: EventHubProducerClient, group: Sequence[WaitingRecords]) -> list[EventDataBatch]:
+async def _pack_batches(producer: EventHubProducerClient, group: Sequence[WaitingRecords]) -> list[EventDataBatch]:
     """Pack records into batches of the size that the hub accepts. Sets `last_batch` of each request."""
     batches: list[EventDataBatch] = []
     for waiting in group:
         for record in waiting.records:
             event = EventData(record.body)
             event.properties = properties_of(record)
-            if batches and _fits(batches[-1], event):
+            if batches and _add_if_it_fits(batches[-1], event):
                 continue
             batch = await producer.create_batch(partition_key=waiting.key)
-            if not _fits(batch, event):
-                waiting.settle(_too_large(record, batch))
+            if not _add_if_it_fits(batch, event):
+                waiting.answer_request(_too_large_fault(record, batch))
                 break
             batches.append(batch)
         waiting.last_batch = len(batches) - 1
     return batches
 
 
-def _too_large(record: Record, batch: EventDataBatch) -> HubFault:
+def _too_large_fault(record: Record, batch: EventDataBatch) -> HubFault:
     message = (
         f"An event of {len(record.body)} bytes exceeds the limit of the event hub ({batch.max_size_in_bytes}). "
         "Lower `claim_bytes`, so that Headwater stores such bodies as claims."
@@ -209,7 +209,7 @@ def _too_large(record: Record, batch: EventDataBatch) -> HubFault:
     return HubFault(FaultKind.OTHER, message)
 
 
-def _fits(batch: EventDataBatch, event: EventData) -> bool:
+def _add_if_it_fits(batch: EventDataBatch, event: EventData) -> bool:
     try:
         batch.add(event)
     except ValueError:  # the batch is full
@@ -233,12 +233,12 @@ class EventHubLog:
         """
         self._clients = HubClients(address)
         self._faults = FaultLog(_UNKNOWN)
-        self._lanes = [Lane(self._clients, self._faults) for _ in range(LANES)]
+        self._lanes = [OrderedSender(self._clients, self._faults) for _ in range(LANES)]
         self._limit = queued_bytes
         self._forget_claims = forget_claims
         self._in_flight = 0
         self._closing = False
-        self._looking = asyncio.create_task(self._look())
+        self._looking = asyncio.create_task(self._probe_during_faults())
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Send the records, and return when the hub has acknowledged all of them.
@@ -258,7 +258,7 @@ class EventHubLog:
         finally:
             self._in_flight -= size
 
-    def trouble(self) -> str | None:
+    def unavailability_reason(self) -> str | None:
         """Return why nothing can be acknowledged right now, or None."""
         return self._faults.trouble
 
@@ -280,10 +280,12 @@ class EventHubLog:
     async def _send(self, records: Sequence[Record], timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
         deadline = time.monotonic() + timeout_s
-        by_key = groupby(sorted(records, key=_key), key=_key)  # stable: the order within a key stays
+        by_key = groupby(
+            sorted(records, key=_partition_key), key=_partition_key
+        )  # stable: the order within a key stays
         waiting = [WaitingRecords(key, list(found), deadline, loop.create_future()) for key, found in by_key]
         for each in waiting:
-            self._lanes[crc32(each.key.encode()) % LANES].add(each)
+            self._lanes[crc32(each.key.encode()) % LANES].queue_records(each)
         answers = [each.done for each in waiting]
         try:
             await asyncio.wait(answers, timeout=timeout_s)
@@ -300,13 +302,13 @@ class EventHubLog:
         if late:
             raise LogUnavailable(f"The event hub did not acknowledge within {timeout_s:.1f} s. Send the event again.")
 
-    async def _look(self) -> None:
+    async def _probe_during_faults(self) -> None:
         """Open the links at the start, and probe the hub during a fault, because there may be no requests."""
         while True:
             if self._faults.trouble:
-                await asyncio.gather(*(lane.open() for lane in self._lanes))
+                await asyncio.gather(*(lane.open_link() for lane in self._lanes))
             await asyncio.sleep(LOOK_AGAIN_S)
 
 
-def _key(record: Record) -> str:
-    return bucket(record.key)
+def _partition_key(record: Record) -> str:
+    return partition_key_of(record.key)

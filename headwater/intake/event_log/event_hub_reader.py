@@ -18,14 +18,14 @@ from azure.eventhub.aio import EventHubConsumerClient
 from headwater.common.errors import LogUnavailable
 from headwater.events.position import Source
 from headwater.intake.event_log import LoggedRecord
-from headwater.intake.event_log.event_hub_clients import CLOSE_S, HubAddress, HubClients, close
-from headwater.intake.event_log.event_hub_faults import explain
+from headwater.intake.event_log.event_hub_clients import CLOSE_S, HubAddress, HubClients, close_quietly
+from headwater.intake.event_log.event_hub_faults import explain_fault
 from headwater.intake.event_log.event_hub_records import epoch_of, logged_record, sequence_of, starting_position
 
 T = TypeVar("T")
 
 
-class Background:
+class BackgroundLoop:
     """Runs coroutines for synchronous threads. The loop starts at first use and ends with the process."""
 
     def __init__(self) -> None:
@@ -33,19 +33,19 @@ class Background:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
 
-    def run(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+    def run_coroutine(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
         """Run a coroutine and return its result. Raises TimeoutError and cancels it after the timeout."""
-        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout_s), self._running()).result()
+        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout_s), self._running_loop()).result()
 
-    def start(self, work: Coroutine[Any, Any, None]) -> Callable[[], object]:
+    def start_coroutine(self, work: Coroutine[Any, Any, None]) -> Callable[[], object]:
         """Start a coroutine. Returns a function that cancels it, from any thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._running()).cancel
+        return asyncio.run_coroutine_threadsafe(work, self._running_loop()).cancel
 
-    def call(self, what: Callable[[], object]) -> None:
+    def schedule_call(self, function: Callable[[], object]) -> None:
         """Schedule a call in the loop."""
-        self._running().call_soon_threadsafe(what)
+        self._running_loop().call_soon_threadsafe(function)
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -60,7 +60,7 @@ BUFFER_BYTES = 32 << 20
 class HubStream:
     """A receiving link, starting at a position. A background loop receives deliveries; one thread reads."""
 
-    def __init__(self, clients: HubClients, background: Background, partition: str, after: int, group: str):
+    def __init__(self, clients: HubClients, background: BackgroundLoop, partition: str, after: int, group: str):
         """Start opening the link in the background."""
         self.begin = after
         self.heard = time.monotonic()
@@ -74,7 +74,7 @@ class HubStream:
         self._changed = threading.Condition()
         self._room = asyncio.Event()
         self._ended = threading.Event()
-        self._cancel = background.start(self._receive(after))
+        self._cancel = background.start_coroutine(self._receive_deliveries(after))
 
     def read(self, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return buffered records after `after`, and drop earlier ones. Raises LogUnavailable if the link failed.
@@ -95,10 +95,10 @@ class HubStream:
             if not found and self._fault:
                 raise LogUnavailable(self._fault)
         if self._bytes < BUFFER_BYTES:
-            self._background.call(self._room.set)
+            self._background.schedule_call(self._room.set)
         return found
 
-    def wait(self, is_enough: Callable[[Sequence[LoggedRecord], int], bool], timeout_s: float) -> bool:
+    def wait_for_records(self, is_enough: Callable[[Sequence[LoggedRecord], int], bool], timeout_s: float) -> bool:
         """Wait until `is_enough` accepts the buffered records and their bytes, or the link has failed."""
         with self._changed:
             return self._changed.wait_for(lambda: self._fault or is_enough(self._records, self._bytes), timeout_s) != 0
@@ -108,23 +108,23 @@ class HubStream:
         self._cancel()
         self._ended.wait(2 * CLOSE_S)
 
-    async def _receive(self, after: int) -> None:
+    async def _receive_deliveries(self, after: int) -> None:
         client = self._clients.consumer(self._group)
         try:
             await client.receive_batch(
-                self._take,
+                self._buffer_events,
                 partition_id=self._partition,
                 starting_position=starting_position(after),
-                on_error=self._broken,
+                on_error=self._record_failure,
             )
         except Exception as error:  # any SDK error: the reading thread must see it
-            await self._broken(None, error)
+            await self._record_failure(None, error)
         finally:
-            await close(client)
+            await close_quietly(client)
             self._ended.set()
 
-    async def _take(self, _: Any, events: list[EventData]) -> None:
-        records = [_record(event) for event in events]
+    async def _buffer_events(self, _: Any, events: list[EventData]) -> None:
+        records = [_to_logged_record(event) for event in events]
         with self._changed:
             self._records.extend(records)
             self._bytes += sum(len(record.body) for record in records)
@@ -134,13 +134,13 @@ class HubStream:
             self._room.clear()
             await self._room.wait()
 
-    async def _broken(self, _: Any, error: Exception) -> None:
+    async def _record_failure(self, _: Any, error: Exception) -> None:
         with self._changed:
-            self._fault = explain(error, self._clients.address, "receive").message
+            self._fault = explain_fault(error, self._clients.address, "receive").message
             self._changed.notify_all()
 
 
-def _record(event: EventData) -> LoggedRecord:
+def _to_logged_record(event: EventData) -> LoggedRecord:
     number, enqueued, body = event.sequence_number, event.enqueued_time, cast("Iterable[bytes]", event.body)
     assert number is not None and enqueued is not None  # noqa: PT018, S101 - a hub sets both
     return logged_record(number, enqueued, b"".join(body), event.properties)
@@ -158,14 +158,14 @@ class HubReaders:
 
     def __init__(self, address: HubAddress, group: str):
         """group: consumer group of the parser; the basic tier has only `$Default`."""
-        self._asking = _Asking(address)
+        self._asking = _HubQueries(address)
         self._group = group
         self._readers: list[HubReader] = []
         self._lock = threading.Lock()
 
     def __call__(self) -> Sequence["HubReader"]:
         """Return the readers; the same ones until the hub is replaced. Raises LogUnavailable."""
-        found = self._asking.ask(lambda client: client.get_eventhub_properties())
+        found = self._asking.run_query(lambda client: client.get_eventhub_properties())
         epoch = epoch_of(found["created_at"])
         sources = [Source(self._asking.address.name, epoch, name) for name in found["partition_ids"]]
         with self._lock:
@@ -179,10 +179,10 @@ class HubReaders:
 class HubReader:
     """One partition of a hub. Call `read` from one thread only; the other methods are thread-safe."""
 
-    def __init__(self, asking: "_Asking", source: Source, group: str):
+    def __init__(self, queries: "_HubQueries", source: Source, group: str):
         """Open nothing; the first read does."""
         self.source = source
-        self._asking = asking
+        self._asking = queries
         self._group = group
         self._stream: HubStream | None = None
         self._oldest: tuple[int, int] = (0, 0)
@@ -194,9 +194,9 @@ class HubReader:
         """
         if self._stream is None or after < self._stream.begin:
             self.close()
-            self._stream = self._open(after, self._group)
+            self._stream = self._open_stream(after, self._group)
             if self.tail() > after:
-                self._stream.wait(_any, DELIVERY_S)
+                self._stream.wait_for_records(_has_any, DELIVERY_S)
         found = self._stream.read(after, limit, max_bytes)
         if not found and time.monotonic() - self._stream.heard > SILENCE_S:
             self._stream.heard = time.monotonic()
@@ -205,9 +205,9 @@ class HubReader:
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return the records between two sequences, exclusive, over a separate link. Empty if the hub lost them."""
-        stream = self._open(after, RANGE_GROUP)
+        stream = self._open_stream(after, RANGE_GROUP)
         try:
-            stream.wait(
+            stream.wait_for_records(
                 lambda found, size: (
                     bool(found) and (found[-1].sequence >= before - 1 or len(found) >= limit or size >= max_bytes)
                 ),
@@ -244,11 +244,11 @@ class HubReader:
 
     def tail(self) -> int:
         """Fetch the newest sequence number."""
-        return sequence_of(self._properties()["last_enqueued_sequence_number"])
+        return sequence_of(self._partition_properties()["last_enqueued_sequence_number"])
 
     def head(self) -> int:
         """Fetch the oldest stored sequence number, or the next one if the hub is empty."""
-        found = self._properties()
+        found = self._partition_properties()
         empty = found["is_empty"]
         return sequence_of(found["last_enqueued_sequence_number"] + 1 if empty else found["beginning_sequence_number"])
 
@@ -276,44 +276,44 @@ class HubReader:
             self._stream.close()
             self._stream = None
 
-    def _open(self, after: int, group: str) -> HubStream:
+    def _open_stream(self, after: int, group: str) -> HubStream:
         return HubStream(self._asking.clients, self._asking.background, self.source.partition, after, group)
 
-    def _properties(self) -> dict[str, Any]:
-        return self._asking.ask(lambda client: client.get_partition_properties(self.source.partition))
+    def _partition_properties(self) -> dict[str, Any]:
+        return self._asking.run_query(lambda client: client.get_partition_properties(self.source.partition))
 
     def _check_silence(self, stream: HubStream, after: int) -> None:
         """Raise LogUnavailable if the hub delivers nothing although it has records, or if it was replaced."""
         tail = self.tail()
-        if tail < after or (tail > after and not stream.wait(_any, ASK_S)):
+        if tail < after or (tail > after and not stream.wait_for_records(_has_any, ASK_S)):
             raise LogUnavailable(
                 f"Event hub {self.source.log!r} stopped delivering partition {self.source.partition}. Headwater "
                 "opens a new link."
             )
 
 
-def _any(found: Sequence[LoggedRecord], _: int) -> bool:
+def _has_any(found: Sequence[LoggedRecord], _: int) -> bool:
     return bool(found)
 
 
-class _Asking:
+class _HubQueries:
     """Queries properties of a hub and its partitions. The SDK opens a connection for each query."""
 
     def __init__(self, address: HubAddress):
         self.address = address
         self.clients = HubClients(address)
-        self.background = Background()
+        self.background = BackgroundLoop()
 
-    def ask(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:
+    def run_query(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:
         """Run a query. Raises LogUnavailable."""
         try:
-            return self.background.run(self._answer(question), ASK_S)
+            return self.background.run_coroutine(self._query_with_client(question), ASK_S)
         except Exception as error:  # the SDK raises many types
-            raise LogUnavailable(explain(error, self.address, "receive").message) from error
+            raise LogUnavailable(explain_fault(error, self.address, "receive").message) from error
 
-    async def _answer(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:
+    async def _query_with_client(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:
         client = self.clients.consumer(RANGE_GROUP)
         try:
             return await question(client)
         finally:
-            await close(client)
+            await close_quietly(client)

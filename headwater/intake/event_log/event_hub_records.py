@@ -36,8 +36,8 @@ def logged_record(
 
     enqueued: when the hub stored it, timezone-aware; properties: names and texts may be bytes, as in AMQP.
     """
-    found = {_text(name): value for name, value in (properties or {}).items()}
-    kind, http = found.get("k"), _text(found.get("h", "{}"))
+    found = {_decode_text(name): value for name, value in (properties or {}).items()}
+    kind, http = found.get("k"), _decode_text(found.get("h", "{}"))
     received_us = (enqueued - _EPOCH) // _MICROSECOND
     return LoggedRecord(sequence_of(hub_sequence), received_us, _KINDS.get(kind, RecordKind.EVENT), http, body)
 
@@ -47,5 +47,5 @@ def epoch_of(created: datetime) -> str:
     return created.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
-def _text(value: Any) -> str:
+def _decode_text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -61,7 +61,7 @@ class FolderClaims:
         except OSError as error:
             raise LogUnavailable(f"Cannot delete a large body in {self._folder}: {explain(error, 'data')}") from error
 
-    def forget_older(self, hours: float) -> None:
+    def delete_older_than(self, hours: float) -> None:
         """Delete bodies by age, for logs that do not report which records their retention deleted."""
         oldest = time.time() - hours * 3600
         for path in self._folder.iterdir():
@@ -77,25 +77,26 @@ class FolderClaims:
             raise LogUnavailable(f"Cannot read the folder {self._folder}: {explain(error, 'data')}") from error
 
 
-def forget_old(claims: Claims, hours: float) -> None:
+def delete_old_claims(claims: Claims, hours: float) -> None:
     """Delete old bodies of a local folder. Containers use a lifecycle rule instead."""
     if isinstance(claims, FolderClaims):
-        claims.forget_older(hours)
+        claims.delete_older_than(hours)
 
 
 class OrphanedClaims:
     """Bodies that existed when the log was opened. Those that no record refers to were never acknowledged."""
 
-    def __init__(self, claims: FolderClaims, named: Callable[[], Iterable[bytes]]):
+    def __init__(self, claims: FolderClaims, referenced_keys: Callable[[], Iterable[bytes]]):
         """List the existing bodies, before anything is received.
 
-        named: lists the keys to which records of the log refer; raises LogUnavailable if the list may be incomplete.
+        referenced_keys: lists the keys to which records of the log refer; raises LogUnavailable if the list may be
+        incomplete.
         """
         self._claims = claims
-        self._named = named
+        self._named = referenced_keys
         self._left = claims.keys()
 
-    def sweep(self) -> None:
+    def delete_unreferenced(self) -> None:
         """Delete the bodies that no record refers to. Raises LogUnavailable and deletes none if the log is damaged."""
         if self._left:
             for key in self._left.difference(self._named()):
@@ -120,19 +121,21 @@ class ClaimCheck:
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
         """Store large bodies, then append the records, within one timeout. Raises LogUnavailable."""
         if max(len(record.body) for record in records) > self._limit:
-            if trouble := self._log.trouble():  # do not store large bodies on a full disk either
+            if trouble := self._log.unavailability_reason():  # do not store large bodies on a full disk either
                 raise LogUnavailable(trouble)
             started = time.monotonic()
-            records = await self._all_checked(records, timeout_s)
+            records = await self._store_large_bodies(records, timeout_s)
             timeout_s = max(0.0, timeout_s - (time.monotonic() - started))
         await self._log.append(records, timeout_s=timeout_s)
 
-    def trouble(self) -> str | None:
+    def unavailability_reason(self) -> str | None:
         """Return why nothing can be acknowledged right now, or None."""
-        return self._log.trouble()
+        return self._log.unavailability_reason()
 
-    async def _all_checked(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
-        puts = {at: self._put(record.body) for at, record in enumerate(records) if len(record.body) > self._limit}
+    async def _store_large_bodies(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
+        puts = {
+            at: self._store_body(record.body) for at, record in enumerate(records) if len(record.body) > self._limit
+        }
         try:
             async with asyncio.timeout(timeout_s):
                 keys = dict(zip(puts, await asyncio.gather(*puts.values()), strict=True))
@@ -140,11 +143,11 @@ class ClaimCheck:
             raise LogUnavailable(
                 f"Storing a large body took longer than {timeout_s:.1f} s. Send the event again."
             ) from None
-        return [_checked(record, keys.get(at)) for at, record in enumerate(records)]
+        return [_with_claim_key(record, keys.get(at)) for at, record in enumerate(records)]
 
-    def _put(self, body: bytes) -> asyncio.Future[bytes]:
+    def _store_body(self, body: bytes) -> asyncio.Future[bytes]:
         return asyncio.get_running_loop().run_in_executor(self._threads, self._claims.put, body)
 
 
-def _checked(record: Record, key: bytes | None) -> Record:
+def _with_claim_key(record: Record, key: bytes | None) -> Record:
     return record if key is None else Record(RecordKind.CLAIM, key, record.http, record.key)

@@ -67,30 +67,33 @@ class KafkaAddress:
 def open_producer(address: KafkaAddress, largest_bytes: int, on_error: Callable[[Any], None]) -> Producer:
     """Return a producer of bodies up to `largest_bytes`. It connects and reconnects automatically."""
     own = {**_PRODUCER, "message.max.bytes": largest_bytes + OVERHEAD_BYTES, "error_cb": on_error}
-    return _open(Producer, address, {"linger.ms": 2, "socket.nagle.disable": True, **_QUICK}, own)
+    return _open_client(Producer, address, {"linger.ms": 2, "socket.nagle.disable": True, **_QUICK}, own)
 
 
 def open_consumer(address: KafkaAddress, on_error: Callable[[Any], None]) -> Consumer:
     """Return a consumer that reads committed records from given offsets. The lake stores the positions, not Kafka."""
     own = {**_CONSUMER, "group.id": address.group, "error_cb": on_error}
     memory = {"queued.max.messages.kbytes": 16 << 10, "fetch.wait.max.ms": 100, **_QUICK}
-    return _open(Consumer, address, memory, own)
+    return _open_client(Consumer, address, memory, own)
 
 
 def open_admin(address: KafkaAddress, on_error: Callable[[Any], None]) -> AdminClient:
     """Return a client for metadata of the topic."""
-    return _open(AdminClient, address, _QUICK, {"error_cb": on_error})
+    return _open_client(AdminClient, address, _QUICK, {"error_cb": on_error})
 
 
-def _open(
-    client: Callable[[dict[str, Any]], T], address: KafkaAddress, defaults: Mapping[str, Any], own: Mapping[str, Any]
+def _open_client(
+    client: Callable[[dict[str, Any]], T],
+    address: KafkaAddress,
+    defaults: Mapping[str, Any],
+    overrides: Mapping[str, Any],
 ) -> T:
     if fixed := _OURS & address.options.keys():
         raise WrongSetting(
             f"`kafka_options` must not contain {sorted(fixed)[0]}, because Headwater sets it. Remove it."
         )
-    reach = {**_signing_in(address), **address.options, "bootstrap.servers": address.servers}
-    wanted = {**_COMMON, **defaults, **reach, **own}
+    reach = {**_sign_in_options(address), **address.options, "bootstrap.servers": address.servers}
+    wanted = {**_COMMON, **defaults, **reach, **overrides}
     try:
         return client(wanted)
     except KafkaException as error:
@@ -98,7 +101,7 @@ def _open(
         raise WrongSetting(f"The Kafka client rejects its settings: {text}. Correct `kafka_options`.") from None
 
 
-def _signing_in(address: KafkaAddress) -> dict[str, Any]:
+def _sign_in_options(address: KafkaAddress) -> dict[str, Any]:
     if address.sign_in is None:
         return {}
     return {"security.protocol": "SASL_SSL", "sasl.mechanisms": "OAUTHBEARER", "oauth_cb": address.sign_in()}
@@ -147,7 +150,7 @@ _TELLING = {name for text, names in list(_FIXES.items())[:3] for name in names} 
 """Errors that explain a cause. Timeouts and lost connections that follow from them explain less."""
 
 
-class Faults:
+class KafkaFaults:
     """The current fault, thread-safe. Logs a new fault and its end."""
 
     def __init__(self, address: KafkaAddress) -> None:
@@ -159,24 +162,24 @@ class Faults:
         self._cause: Any = None
         self._said: str | None = None
 
-    def note(self, error: Any) -> None:
+    def record_client_error(self, error: Any) -> None:
         """Record an error that a client reports. Whether requests fail is unknown until the next probe."""
         self.fatal = self.fatal or error.fatal()
         if error.name() in _TELLING:
             self._cause = error
         self.in_doubt.set()
 
-    def add(self, error: Any) -> None:
+    def record_failure(self, error: Any) -> None:
         """Record a failed operation. An error of a single record is not a fault of the log."""
-        self.note(error)
-        shown, kind = self.explain(error), (self._cause or error).name()
+        self.record_client_error(error)
+        shown, kind = self.explain_error(error), (self._cause or error).name()
         if kind != self._said:
             self._said = kind
             log.warning("%s", shown)
         if error.name() not in _ONE_RECORD:
             self.trouble = shown
 
-    def over(self) -> None:
+    def record_success(self) -> None:
         """Record a success, which ends the fault."""
         self.in_doubt.clear()
         self._cause = self.trouble = None
@@ -184,11 +187,11 @@ class Faults:
             self._said = None
             log.info("Kafka responds again.")
 
-    def unavailable(self, error: Any) -> LogUnavailable:
+    def unavailable_error(self, error: Any) -> LogUnavailable:
         """Return the exception for an error of librdkafka."""
-        return LogUnavailable(self.explain(error))
+        return LogUnavailable(self.explain_error(error))
 
-    def explain(self, error: Any) -> str:
+    def explain_error(self, error: Any) -> str:
         """Explain an error, with its cause and fix."""
         cause = self._cause if self._cause and error.name() not in _TELLING else error
         text, address = _TEXTS.get(cause.name(), _OTHER), self._address

@@ -9,16 +9,16 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.identity import DefaultAzureCredential, ManagedIdentityCredential
 
 from headwater.common.errors import LogUnavailable, WrongSetting
-from headwater.intake.event_log.azure_log_lines import silence_sdk
+from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 from headwater.intake.event_log.kafka_clients import TokenOfKafka
 
 ASK_AGAIN_S = 5.0
 """Delay before the next attempt if the issuer returns no token; the last token stays in use meanwhile."""
 
-silence_sdk()
+disable_sdk_logging()
 
 
-def entra_token(scope: str, client_id: str | None) -> TokenOfKafka:
+def entra_token_callback(scope: str, client_id: str | None) -> TokenOfKafka:
     """Fetch a first token, and return the token callback for librdkafka.
 
     client_id: of a user-assigned managed identity. Raises WrongSetting if there is no identity or the issuer refuses,
@@ -29,7 +29,8 @@ def entra_token(scope: str, client_id: str | None) -> TokenOfKafka:
         kept = [credential.get_token(scope)]
     except ClientAuthenticationError as error:
         raise WrongSetting(
-            f"There is no token of {scope} for Kafka{_code(error)}. Assign an identity to this machine or app, set "
+            f"There is no token of {scope} for Kafka{_entra_error_number(error)}. Assign an identity to this "
+            "machine or app, set "
             "`identity_client_id`, or run `az login`; check that `kafka_token_scope` belongs to the servers."
         ) from None
     except AzureError as error:
@@ -37,14 +38,14 @@ def entra_token(scope: str, client_id: str | None) -> TokenOfKafka:
             f"The issuer of tokens for Kafka cannot be reached ({type(error).__name__}). Check the network."
         ) from None
 
-    def token(_: str) -> tuple[str, float]:
+    def fetch_token(_: str) -> tuple[str, float]:
         try:
             kept[0] = credential.get_token(scope)
         except AzureError:
             return kept[0].token, time.time() + ASK_AGAIN_S
         return kept[0].token, float(kept[0].expires_on)
 
-    return token
+    return fetch_token
 
 
 @cache
@@ -53,7 +54,7 @@ def _credential(client_id: str | None) -> Any:
     return ManagedIdentityCredential(client_id=client_id) if client_id else DefaultAzureCredential()
 
 
-def _code(error: AzureError) -> str:
+def _entra_error_number(error: AzureError) -> str:
     """Return the error number of Entra ID. The rest of its answer may contain confidential text."""
     found = re.search(r"AADSTS\d+", str(error))
     return f" ({found[0]})" if found else ""

@@ -10,9 +10,9 @@ from pydantic import Field
 from headwater.auth.access import Secret
 from headwater.common.environment import variable_name
 from headwater.common.errors import WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.intake.event_log import Claims, LakeCheck, Log, Readers
-from headwater.intake.event_log.folder_claims import forget_old
+from headwater.intake.event_log.folder_claims import delete_old_claims
 from headwater.intake.event_log.log_kind import LogKind, LogSettings
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class KafkaKind(LogKind):
             kafka_address(settings),
             queued_bytes=settings.queued_bytes,
             largest_bytes=self.claim_limit(settings),
-            forget_claims=partial(forget_old, claims, settings.retain_hours),
+            forget_claims=partial(delete_old_claims, claims, settings.retain_hours),
         )
 
     def readers(self, settings: KafkaSettings, folder: Path) -> Readers:
@@ -84,14 +84,14 @@ def kafka_address(settings: KafkaSettings) -> "KafkaAddress":
 
     options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
     scope = settings.kafka_token_scope
-    sign_in = partial(_sign_in, scope, settings.identity_client_id) if scope else None
+    sign_in = partial(_entra_token_callback, scope, settings.identity_client_id) if scope else None
     return KafkaAddress(
         settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options, scope, sign_in
     )
 
 
-def _sign_in(scope: str, client_id: str | None) -> "TokenOfKafka":
-    with extra("azure"):  # 0.4 s to import, only with an identity
-        from headwater.intake.event_log.kafka_identity import entra_token
+def _entra_token_callback(scope: str, client_id: str | None) -> "TokenOfKafka":
+    with require_extra("azure"):  # 0.4 s to import, only with an identity
+        from headwater.intake.event_log.kafka_identity import entra_token_callback
 
-    return entra_token(scope, client_id)
+    return entra_token_callback(scope, client_id)

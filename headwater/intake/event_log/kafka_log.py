@@ -10,8 +10,8 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from headwater.common.errors import LogUnavailable
-from headwater.intake.event_log import Record, bucket
-from headwater.intake.event_log.kafka_clients import Faults, KafkaAddress, open_producer
+from headwater.intake.event_log import Record, partition_key_of
+from headwater.intake.event_log.kafka_clients import KafkaAddress, KafkaFaults, open_producer
 from headwater.intake.event_log.kafka_records import headers_of
 
 MANY = 200
@@ -50,11 +50,11 @@ class KafkaLog:
         self._in_flight = 0
         self._lock = threading.Lock()
         self._closing = False
-        self._faults = Faults(address)
+        self._faults = KafkaFaults(address)
         self._settled: list[_KafkaRequest] = []
-        self._producer = open_producer(address, largest_bytes, self._faults.note)
+        self._producer = open_producer(address, largest_bytes, self._faults.record_client_error)
         self._faults.in_doubt.set()
-        self._thread = threading.Thread(target=self._run, name="kafka-reports", daemon=True)
+        self._thread = threading.Thread(target=self._poll_client, name="kafka-reports", daemon=True)
         self._thread.start()
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
@@ -66,8 +66,8 @@ class KafkaLog:
         """
         loop = asyncio.get_running_loop()
         waiting = _KafkaRequest(len(records), sum(len(record.body) for record in records), loop, loop.create_future())
-        self._admit(waiting.size)
-        timer = loop.call_later(timeout_s, _expire, waiting, timeout_s)
+        self._check_capacity(waiting.size)
+        timer = loop.call_later(timeout_s, _answer_with_timeout, waiting, timeout_s)
         try:
             if len(records) > MANY:
                 await asyncio.to_thread(self._produce, records, waiting)
@@ -77,7 +77,7 @@ class KafkaLog:
         finally:
             timer.cancel()
 
-    def trouble(self) -> str | None:
+    def unavailability_reason(self) -> str | None:
         """Return why nothing can be acknowledged right now, or None."""
         return self._faults.trouble
 
@@ -94,7 +94,7 @@ class KafkaLog:
         self._closing = True
         await asyncio.to_thread(self._thread.join)
 
-    def _admit(self, size: int) -> None:
+    def _check_capacity(self, size: int) -> None:
         if self._closing:
             raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
         if self._faults.trouble:  # fail fast; `_look` notices the end of the fault
@@ -106,18 +106,18 @@ class KafkaLog:
 
     def _produce(self, records: Sequence[Record], waiting: _KafkaRequest) -> None:
         def delivered(error: Any, _: Any) -> None:
-            self._delivered(waiting, error)
+            self._record_delivery(waiting, error)
 
         for record in records:
             headers = headers_of(record)
             try:
                 self._producer.produce(
-                    self._topic, record.body, bucket(record.key), headers=headers, on_delivery=delivered
+                    self._topic, record.body, partition_key_of(record.key), headers=headers, on_delivery=delivered
                 )
             except KafkaException as error:
-                self._delivered(waiting, error.args[0])
+                self._record_delivery(waiting, error.args[0])
 
-    def _delivered(self, waiting: _KafkaRequest, error: Any) -> None:
+    def _record_delivery(self, waiting: _KafkaRequest, error: Any) -> None:
         with self._lock:
             waiting.left -= 1
             waiting.error = waiting.error or error
@@ -127,53 +127,53 @@ class KafkaLog:
 
     # The thread of delivery reports
 
-    def _run(self) -> None:
+    def _poll_client(self) -> None:
         looked = 0.0
         while not self._closing:
             self._producer.poll(_POLL_S)
-            self._settle()
+            self._answer_settled()
             if self._faults.in_doubt.is_set() and time.monotonic() - looked > _LOOK_S / 2:
-                self._look()
+                self._probe_during_fault()
                 looked = time.monotonic()
         self._producer.flush(_CLOSE_S)
         self._producer.purge()
         self._producer.flush(_CLOSE_S)
-        self._settle()
+        self._answer_settled()
 
-    def _look(self) -> None:
+    def _probe_during_fault(self) -> None:
         """Probe the topic during a fault, because there may be no requests that would."""
         try:
             found = self._producer.list_topics(self._topic, timeout=_LOOK_S).topics[self._topic]
         except KafkaException as error:
             self._producer.poll(0)  # deliver the client's error callbacks
-            self._faults.add(error.args[0])
+            self._faults.record_failure(error.args[0])
         else:
             if found.error:
-                self._faults.add(found.error)
+                self._faults.record_failure(found.error)
             else:
-                self._faults.over()
+                self._faults.record_success()
 
-    def _settle(self) -> None:
+    def _answer_settled(self) -> None:
         with self._lock:
             settled, self._settled = self._settled, []
         for waiting in settled:
             if waiting.error:
-                self._faults.add(waiting.error)
+                self._faults.record_failure(waiting.error)
         if settled and not settled[0].loop.is_closed():
-            settled[0].loop.call_soon_threadsafe(_answer, settled, self._faults)
+            settled[0].loop.call_soon_threadsafe(_answer_requests, settled, self._faults)
 
 
-def _answer(settled: Sequence[_KafkaRequest], faults: Faults) -> None:
+def _answer_requests(settled: Sequence[_KafkaRequest], faults: KafkaFaults) -> None:
     for waiting in settled:
         if waiting.done.done():
             continue
         if waiting.error:
-            waiting.done.set_exception(faults.unavailable(waiting.error))
+            waiting.done.set_exception(faults.unavailable_error(waiting.error))
         else:
             waiting.done.set_result(None)
 
 
-def _expire(waiting: _KafkaRequest, timeout_s: float) -> None:
+def _answer_with_timeout(waiting: _KafkaRequest, timeout_s: float) -> None:
     if not waiting.done.done():
         waiting.done.set_exception(
             LogUnavailable(f"Kafka did not acknowledge within {timeout_s:.1f} s. Send the event again.")

@@ -17,8 +17,8 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.events.position import Source
 from headwater.intake.event_log import LoggedRecord
-from headwater.intake.event_log.kafka_clients import Faults, KafkaAddress, open_admin, open_consumer
-from headwater.intake.event_log.kafka_records import logged_record, offset_behind, sequence_of
+from headwater.intake.event_log.kafka_clients import KafkaAddress, KafkaFaults, open_admin, open_consumer
+from headwater.intake.event_log.kafka_records import logged_record, offset_after, sequence_of
 
 ASK_S = 5.0
 DELIVERY_S = 10.0
@@ -32,8 +32,8 @@ class KafkaReaders:
     def __init__(self, address: KafkaAddress):
         """Start the client without waiting for a connection. Raises WrongSetting for rejected options."""
         self._address = address
-        self._faults = Faults(address)
-        self._admin = open_admin(address, self._faults.note)
+        self._faults = KafkaFaults(address)
+        self._admin = open_admin(address, self._faults.record_client_error)
         self._readers: list[KafkaReader] = []
         self._lock = threading.Lock()
 
@@ -43,13 +43,15 @@ class KafkaReaders:
         Raises LogUnavailable, and WrongSetting for a compacted topic, which would delete new events.
         """
         topic = self._address.topic
-        found = self._ask(lambda: self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic])
+        found = self._run_query(
+            lambda: self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic]
+        )
         epoch = self._epoch(found.topic_id)
         names = sorted(partition.id for partition in found.partitions)
         sources = [Source(topic, epoch, str(name)) for name in names]
         with self._lock:
             if sources != [reader.source for reader in self._readers]:
-                self._check_kept()
+                self._check_not_compacted()
                 for reader in self._readers:
                     reader.close()
                 self._readers = [KafkaReader(self._address, source) for source in sources]
@@ -59,13 +61,13 @@ class KafkaReaders:
         """Return the topic id as Kafka's tools show it, or the cluster id if the broker has no topic ids."""
         if topic_id.get_most_significant_bits() or topic_id.get_least_significant_bits():
             return str(topic_id).translate(str.maketrans("+/", "-_"))
-        return str(self._ask(lambda: self._admin.describe_cluster(request_timeout=ASK_S)).cluster_id)
+        return str(self._run_query(lambda: self._admin.describe_cluster(request_timeout=ASK_S)).cluster_id)
 
-    def _check_kept(self) -> None:
+    def _check_not_compacted(self) -> None:
         """Reject compacted topics: compaction keeps one record per key, so 64 of all events."""
         resource = ConfigResource(ResourceType.TOPIC, self._address.topic)
         try:
-            found = self._ask(lambda: self._admin.describe_configs([resource], request_timeout=ASK_S)[resource])
+            found = self._run_query(lambda: self._admin.describe_configs([resource], request_timeout=ASK_S)[resource])
         except LogUnavailable:
             return  # the user may not read the configuration, or the service does not have it
         policy = found.get("cleanup.policy")
@@ -75,17 +77,17 @@ class KafkaReaders:
                 "acknowledged. Set it to `delete`."
             )
 
-    def _ask(self, question: Callable[[], Any]) -> Any:
+    def _run_query(self, question: Callable[[], Any]) -> Any:
         try:
             answer = question().result(ASK_S * 2)
         except KafkaException as error:
             self._admin.poll(0)  # deliver the client's error callbacks
-            raise self._faults.unavailable(error.args[0]) from None
+            raise self._faults.unavailable_error(error.args[0]) from None
         except TimeoutError:
             raise LogUnavailable(
                 f"Kafka at {self._address.servers} did not answer in time. Headwater tries again."
             ) from None
-        self._faults.over()
+        self._faults.record_success()
         return answer
 
 
@@ -96,7 +98,7 @@ class KafkaReader:
         """Open nothing; the first read does."""
         self.source = source
         self._address = address
-        self._faults = Faults(address)
+        self._faults = KafkaFaults(address)
         self._lock = threading.RLock()
         self._consumer: Consumer | None = None
         self._next: int | None = None
@@ -107,11 +109,11 @@ class KafkaReader:
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
         """Return the records after `after`. An empty list means that Kafka has none."""
         with self._lock:
-            if offset_behind(after) != self._next:
-                self._go_to(offset_behind(after))
+            if offset_after(after) != self._next:
+                self._seek_offset(offset_after(after))
             found: list[LoggedRecord] = []
             size = 0
-            while len(found) < limit and size < max_bytes and (record := self._receive(bool(found))):
+            while len(found) < limit and size < max_bytes and (record := self._next_record(bool(found))):
                 found.append(record)
                 size += len(record.body)
             return found
@@ -123,7 +125,7 @@ class KafkaReader:
 
     def lost(self, after: int) -> int:
         """Return the newest sequence if retention has deleted all records after `after`, else 0."""
-        low, high = self._ends()
+        low, high = self._first_and_end_offset()
         return high if low == high > after else 0
 
     def in_epoch(self, epoch: str) -> Source:
@@ -147,11 +149,11 @@ class KafkaReader:
 
     def tail(self) -> int:
         """Fetch the newest sequence number."""
-        return self._ends()[1]
+        return self._first_and_end_offset()[1]
 
     def head(self) -> int:
         """Fetch the oldest stored sequence number, or the next one if the partition is empty."""
-        return sequence_of(self._ends()[0])
+        return sequence_of(self._first_and_end_offset()[0])
 
     def pending(self, passed: int) -> int:
         """Count the sequence numbers after `passed`, including notes and holes; 0 if there is no record among them."""
@@ -180,41 +182,41 @@ class KafkaReader:
                 self._consumer.close()
             self._consumer = self._next = None
 
-    def _receive(self, has_some: bool) -> LoggedRecord | None:
+    def _next_record(self, has_some: bool) -> LoggedRecord | None:
         """Return the next record; None if there is none, or if a batch would have to wait for it."""
         wait_s = 0.0 if self._at_end else _MORE_S if has_some else DELIVERY_S
         deadline = time.monotonic() + wait_s
-        while (message := self._opened().poll(max(0.0, deadline - time.monotonic()))) is not None:
+        while (message := self._current_consumer().poll(max(0.0, deadline - time.monotonic()))) is not None:
             if not (error := message.error()):
-                return self._taken(message)
+                return self._to_logged_record(message)
             match error.name():
                 case "_PARTITION_EOF":
                     self._at_end = True
                     return None
                 case "_AUTO_OFFSET_RESET":
-                    self._jump()
+                    self._skip_to_log_start()
                 case _:
                     self._next = None
-                    raise self._faults.unavailable(error)
+                    raise self._faults.unavailable_error(error)
         if not (has_some or self._at_end):
             self._next = None
-            raise self._faults.unavailable(KafkaError(KafkaError._TIMED_OUT))
+            raise self._faults.unavailable_error(KafkaError(KafkaError._TIMED_OUT))
         return None
 
-    def _taken(self, message: Any) -> LoggedRecord:
+    def _to_logged_record(self, message: Any) -> LoggedRecord:
         self._at_end = False
         offset = message.offset()
         holes = offset - max(self._next or 0, self._begin)
         self._next = offset + 1
         return logged_record(offset, message.timestamp()[1], message.value(), message.headers(), holes=holes)
 
-    def _go_to(self, offset: int) -> None:
-        self._opened().assign([self._place(offset)])
+    def _seek_offset(self, offset: int) -> None:
+        self._current_consumer().assign([self._topic_partition(offset)])
         self._next, self._begin, self._at_end = offset, 0, False
 
-    def _jump(self) -> None:
+    def _skip_to_log_start(self) -> None:
         """Continue where the log begins now. The records in between are lost."""
-        low, high = self._ends()
+        low, high = self._first_and_end_offset()
         wanted = self._next or 0
         if wanted >= low:
             self._next = None
@@ -222,26 +224,28 @@ class KafkaReader:
                 f"Topic {self.source.log!r} ends at sequence {high} of partition {self.source.partition}, but the lake "
                 f"has {wanted}: the topic was replaced or has lost records. Headwater opens it again."
             )
-        self._opened().assign([self._place(low)])
+        self._current_consumer().assign([self._topic_partition(low)])
         self._begin = low
 
     def _stop_delivery(self) -> None:
-        self._opened().unassign()
+        self._current_consumer().unassign()
         self._next = None
 
-    def _ends(self) -> tuple[int, int]:
+    def _first_and_end_offset(self) -> tuple[int, int]:
         """Fetch the first offset and the end offset, which equals our newest sequence."""
         with self._lock:
             try:
-                low, high = self._opened().get_watermark_offsets(self._place(0), timeout=ASK_S, cached=False)
+                low, high = self._current_consumer().get_watermark_offsets(
+                    self._topic_partition(0), timeout=ASK_S, cached=False
+                )
             except KafkaException as error:
-                raise self._faults.unavailable(error.args[0]) from None
+                raise self._faults.unavailable_error(error.args[0]) from None
             return low, high
 
-    def _place(self, offset: int) -> TopicPartition:
+    def _topic_partition(self, offset: int) -> TopicPartition:
         return TopicPartition(self.source.log, int(self.source.partition), offset)
 
-    def _opened(self) -> Consumer:
+    def _current_consumer(self) -> Consumer:
         if self._consumer is None:
-            self._consumer = open_consumer(self._address, self._faults.note)
+            self._consumer = open_consumer(self._address, self._faults.record_client_error)
         return self._consumer

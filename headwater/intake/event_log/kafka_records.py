@@ -17,7 +17,7 @@ def sequence_of(offset: int) -> int:
     return offset + 1
 
 
-def offset_behind(sequence: int) -> int:
+def offset_after(sequence: int) -> int:
     """Return the offset of the record after our sequence."""
     return sequence
 

@@ -10,7 +10,7 @@ from headwater.intake.event_log.log_kind import LogKind, LogSettings
 from headwater.intake.event_log.sqlite_kind import SqliteSettings
 
 
-def _as_kind(name: str, found: Any) -> LogKind:
+def _instantiate_kind(name: str, found: Any) -> LogKind:
     """Return an instance of a class that implements LogKind; raises ValueError."""
     if not (isinstance(found, type) and LogKind in found.__mro__):
         raise ValueError(f"it is not a class that inherits from `{LogKind.__module__}.LogKind`. Write one.")
@@ -31,11 +31,11 @@ LOGS: Registry[LogKind] = Registry(
         "event_hub": "headwater.intake.event_log.event_hub_kind:EventHubKind",
         "kafka": "headwater.intake.event_log.kafka_kind:KafkaKind",
     },
-    _as_kind,
+    _instantiate_kind,
 )
 
 
-class SettingsOfLogs(SqliteSettings, EventHubSettings, KafkaSettings):
+class AllLogSettings(SqliteSettings, EventHubSettings, KafkaSettings):
     """The settings of all built-in kinds."""
 
 

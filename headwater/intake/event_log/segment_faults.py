@@ -23,15 +23,15 @@ _PUT_BACK = (
 
 
 @contextmanager
-def using(path: Path) -> Iterator[None]:
+def segment_errors(path: Path) -> Iterator[None]:
     """Convert errors of a segment to LogUnavailable."""
     try:
         yield
     except FAULTS as error:
-        raise unusable(path, error) from error
+        raise segment_error(path, error) from error
 
 
-def unusable(path: Path, error: Exception) -> LogUnavailable:
+def segment_error(path: Path, error: Exception) -> LogUnavailable:
     """Explain why a segment cannot be used now, and what to do."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _LOCKED:
@@ -40,33 +40,33 @@ def unusable(path: Path, error: Exception) -> LogUnavailable:
             "Headwater tries again until then."
         )
     if code in DAMAGED_IN_SQLITE and not isinstance(error, OSError):
-        return damaged(path, str(error) or type(error).__name__)
+        return damaged_error(path, str(error) or type(error).__name__)
     return LogUnavailable(f"Cannot use the log segment {path}: {explain(error, 'data')}")
 
 
-def damaged(path: Path, what: str) -> LogUnavailable:
+def damaged_error(path: Path, problem: str) -> LogUnavailable:
     """Report a damaged segment. Only an operator may give up its content."""
-    return LogUnavailable(f"The log segment {path} is damaged: {what}. {_RESTORE}")
+    return LogUnavailable(f"The log segment {path} is damaged: {problem}. {_RESTORE}")
 
 
-def misplaced(path: Path) -> LogUnavailable:
+def misplaced_error(path: Path) -> LogUnavailable:
     """Report that the current segment was deleted, moved or replaced."""
     return LogUnavailable(f"The log segment {path} was deleted, moved or replaced while it was written. {_PUT_BACK}")
 
 
-def missing(folder: Path, sequence: int) -> LogMissing:
+def missing_log_error(folder: Path, sequence: int) -> LogMissing:
     """Report that a log with acknowledged records up to `sequence` does not exist."""
     return LogMissing(
         f"The event log in {folder} is missing: it had acknowledged records up to sequence {sequence}. {_PUT_BACK}"
     )
 
 
-def is_other(folder: Path, what: str) -> LogUnavailable:
+def other_log_error(folder: Path, problem: str) -> LogUnavailable:
     """Report that a log lacks acknowledged records."""
-    return LogUnavailable(f"The event log in {folder} was replaced by another log: {what}. {_PUT_BACK}")
+    return LogUnavailable(f"The event log in {folder} was replaced by another log: {problem}. {_PUT_BACK}")
 
 
-def is_gone(path: Path) -> bool:
+def is_missing_file(path: Path) -> bool:
     """Whether a file does not exist; False if it exists and is unreadable."""
     try:
         path.lstat()
@@ -77,10 +77,10 @@ def is_gone(path: Path) -> bool:
     return False
 
 
-def check_not_cut(path: Path) -> None:
+def check_not_truncated(path: Path) -> None:
     """Raise LogUnavailable for a truncated file with records in its `-wal` file, which SQLite would delete."""
     side = Path(f"{path}-wal")
     if (
         side.is_file() and side.stat().st_size and path.is_file() and not path.stat().st_size
     ):  # the `-wal` file is younger
-        raise damaged(path, "it is empty, but its `-wal` file has records")
+        raise damaged_error(path, "it is empty, but its `-wal` file has records")

@@ -7,26 +7,26 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.common.resources import close_on_error
 from headwater.intake.event_log import Record, RecordKind
-from headwater.intake.event_log.body_packing import pack
-from headwater.intake.event_log.segment_faults import misplaced, unusable, using
+from headwater.intake.event_log.body_packing import compress_body
+from headwater.intake.event_log.segment_faults import misplaced_error, segment_error, segment_errors
 from headwater.intake.event_log.segments import (
     FORMAT,
     PAGE_BYTES,
-    Header,
+    SegmentHeader,
     claim_keys,
     create_segment,
+    device_and_inode,
     format_of,
-    identity,
     last_sequence,
     new_epoch,
     open_readonly,
     open_writable,
-    parts,
     read_header,
     remove_segment,
+    segment_file_paths,
     segment_files,
     segment_path,
 )
@@ -46,7 +46,7 @@ class SegmentWriter:
 
     _connection: sqlite3.Connection
     _path: Path
-    header: Header
+    header: SegmentHeader
     _next: int
     _last_us: int
     _segment_bytes: int
@@ -65,13 +65,13 @@ class SegmentWriter:
             return  # keeps the time of the newest record
         now = max(self._last_us, time.time_ns() // 1000)
         values = [
-            (sequence, now, int(record.kind), record.http, _stored(record))
+            (sequence, now, int(record.kind), record.http, _stored_body(record))
             for sequence, record in enumerate(records, self._next)
         ]
         try:
-            self._insert(values)
+            self._insert_rows(values)
         except (sqlite3.Error, OSError) as error:
-            raise unusable(self._path, error) from error
+            raise segment_error(self._path, error) from error
         self.check_in_place()
         self._next += len(records)
         self._last_us = now
@@ -80,13 +80,13 @@ class SegmentWriter:
         self._segment_bytes += size
 
     @property
-    def newest(self) -> tuple[int, int]:
+    def newest_sequence_and_time(self) -> tuple[int, int]:
         """Sequence number and time of receipt (us) of the newest record. The time is 0 if the segment is empty."""
         return self._next - 1, self._last_us
 
     def received_us(self, sequence: int) -> int | None:
         """Return when a record of the newest segment was received (us, UTC), or None."""
-        with using(self._path):
+        with segment_errors(self._path):
             row = self._connection.execute("SELECT received_us FROM records WHERE sequence = ?", (sequence,)).fetchone()
         return row[0] if row else None
 
@@ -96,95 +96,100 @@ class SegmentWriter:
         Without this check, commits would succeed in a deleted file, whose content is lost when it is closed.
         """
         for part, found in self._files:
-            if identity(part) != found:
-                raise misplaced(self._path)
+            if device_and_inode(part) != found:
+                raise misplaced_error(self._path)
 
-    def tidy(self) -> None:
+    def roll_or_checkpoint(self) -> None:
         """Begin a new segment if this one is full; otherwise keep its write-ahead log short. Call between groups."""
-        with using(self._path):
+        with segment_errors(self._path):
             if (
                 self._segment_bytes > self._limit and self._next > self.header.first_sequence
             ):  # the next one would have the same name
-                self._roll()
+                self._begin_segment()
             elif self._unchecked_bytes > CHECKPOINT_BYTES:
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 self._unchecked_bytes = 0
 
-    def retain(self, passed: int, older_than_us: float, keep_bytes: int, forget: Callable[[bytes], None]) -> None:
-        """Delete whole segments up to sequence `passed` that are too old, or the oldest if the log is too large.
+    def delete_old_segments(
+        self, parsed_sequence: int, older_than_us: float, keep_bytes: int, delete_claim: Callable[[bytes], None]
+    ) -> None:
+        """Delete whole segments up to sequence `parsed_sequence` that are too old.
 
-        forget: called with the key of each claim of a deleted record.
+        If the log is too large, the oldest segments are deleted as well.
+        delete_claim: called with the key of each claim of a deleted record.
         Raises LogUnavailable at the first unreadable segment, and keeps it and all later ones.
         """
         files = segment_files(self._folder)
-        with using(self._folder):
+        with segment_errors(self._folder):
             total = sum(path.stat().st_size for path in files)
         for path, following in itertools.pairwise(files):
-            with using(path):
+            with segment_errors(path):
                 found = path.stat()
                 too_old = found.st_mtime * 1e6 < older_than_us
-                if int(following.stem) - 1 > passed or not (too_old or total > keep_bytes):
+                if int(following.stem) - 1 > parsed_sequence or not (too_old or total > keep_bytes):
                     return
                 total -= found.st_size
-                for key in _claims_of(path):
-                    forget(key)
+                for key in _claim_keys_of(path):
+                    delete_claim(key)
                 remove_segment(path)
 
     def close(self) -> None:
         """Close the newest segment."""
         self._connection.close()
 
-    def _insert(self, values: list[_Row]) -> None:
+    def _insert_rows(self, values: list[_Row]) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
-        for rows in _chunks(values):
+        for rows in _split_into_commits(values):
             self._connection.execute(_INSERT[len(rows)], [cell for row in rows for cell in row])
-        reach("log.before_sync")
+        reach_failpoint("log.before_sync")
         self._connection.execute("COMMIT")
-        reach("log.after_sync")
+        reach_failpoint("log.after_sync")
 
-    def _roll(self) -> None:
-        header = Header(self.header.epoch, self._next)
+    def _begin_segment(self) -> None:
+        header = SegmentHeader(self.header.epoch, self._next)
         with closing(self._connection) as old:
-            self._use(create_segment(self._folder, header), header, self._last_us)
+            self._use_segment(create_segment(self._folder, header), header, self._last_us)
             old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _open_newest(self) -> None:
         for path in reversed(segment_files(self._folder)):
-            with using(path), close_on_error(open_writable(path)) as connection:
+            with segment_errors(path), close_on_error(open_writable(path)) as connection:
                 header = read_header(connection)
                 if header:
-                    self._use(connection, header, _last_received_us(connection))
-                    self._leave_older_format()
+                    self._use_segment(connection, header, _last_received_us(connection))
+                    self._begin_segment_after_older_format()
                     return
                 connection.close()  # its creation was interrupted, so it never had a record
                 remove_segment(path)
-        header = Header(new_epoch(), 1)
-        with using(self._folder):
-            self._use(create_segment(self._folder, header), header, 0)
+        header = SegmentHeader(new_epoch(), 1)
+        with segment_errors(self._folder):
+            self._use_segment(create_segment(self._folder, header), header, 0)
 
-    def _leave_older_format(self) -> None:
+    def _begin_segment_after_older_format(self) -> None:
         """Begin a segment of the current format: a segment with records never changes its format."""
         if format_of(self._connection) == FORMAT:
             return
         if self._next > self.header.first_sequence:
-            self._roll()
+            self._begin_segment()
         else:
             self._connection.execute("UPDATE header SET format = ?", (FORMAT,))
 
-    def _use(self, connection: sqlite3.Connection, header: Header, last_us: int) -> None:
+    def _use_segment(self, connection: sqlite3.Connection, header: SegmentHeader, last_us: int) -> None:
         with close_on_error(connection):
             self._next = last_sequence(connection, header) + 1
             pages = connection.execute("PRAGMA page_count").fetchone()[0]
             self._segment_bytes = pages * connection.execute("PRAGMA page_size").fetchone()[0]
         self._path, self._connection, self.header = segment_path(self._folder, header), connection, header
-        self._files = [(part, identity(part)) for part in parts(self._path)[:2]]  # commits write only these
+        self._files = [
+            (part, device_and_inode(part)) for part in segment_file_paths(self._path)[:2]
+        ]  # commits write only these
         self._last_us = last_us
         self._unchecked_bytes = 0
 
 
-def _stored(record: Record) -> bytes:
+def _stored_body(record: Record) -> bytes:
     """Return the stored form of the body. Keys of claims stay unpacked, because queries read them."""
-    return pack(record.body) if record.kind is RecordKind.EVENT else record.body
+    return compress_body(record.body) if record.kind is RecordKind.EVENT else record.body
 
 
 def _last_received_us(connection: sqlite3.Connection) -> int:
@@ -194,13 +199,13 @@ def _last_received_us(connection: sqlite3.Connection) -> int:
     return row[0] if row else 0
 
 
-def _claims_of(path: Path) -> list[bytes]:
+def _claim_keys_of(path: Path) -> list[bytes]:
     """List the claims of a closed segment. Does not wait for locks, which would block the writer."""
     with closing(open_readonly(path, wait_s=0)) as connection:
         return claim_keys(connection)
 
 
-def _chunks(values: list[_Row]) -> list[list[_Row]]:
+def _split_into_commits(values: list[_Row]) -> list[list[_Row]]:
     chunks, start = [], 0
     for size in _CHUNKS:
         while len(values) - start >= size:

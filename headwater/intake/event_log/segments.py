@@ -10,7 +10,7 @@ from pathlib import Path
 from headwater.common.errors import LogUnavailable, WrongSetting
 from headwater.common.resources import close_on_error
 from headwater.common.storage_faults import explain
-from headwater.intake.event_log.segment_faults import NO_HEADER, check_not_cut, damaged, using
+from headwater.intake.event_log.segment_faults import NO_HEADER, check_not_truncated, damaged_error, segment_errors
 
 FORMAT = 2
 PACKED_SINCE = 2  # the format of segments whose events are packed
@@ -30,7 +30,7 @@ CREATE INDEX not_plain ON records(kind, sequence) WHERE kind > 0;
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class SegmentHeader:
     """The header of a segment: the log's epoch, and the first sequence."""
 
     epoch: str
@@ -47,12 +47,12 @@ def segment_files(folder: Path) -> list[Path]:
         raise LogUnavailable(f"Cannot read the log folder {folder}: {explain(error, 'data')}") from error
 
 
-def segment_path(folder: Path, header: Header) -> Path:
+def segment_path(folder: Path, header: SegmentHeader) -> Path:
     """Return the path of the segment with this header."""
     return folder / f"{header.first_sequence:020d}.sqlite"
 
 
-def identity(path: str) -> tuple[int, int] | None:
+def device_and_inode(path: str) -> tuple[int, int] | None:
     """Return device and inode of the file at a path, to detect replacement; None if there is no file."""
     try:
         found = os.stat(path)  # noqa: PTH116 - two at each commit, on strings
@@ -68,7 +68,7 @@ def new_epoch() -> str:
 
 def open_writable(path: Path) -> sqlite3.Connection:
     """Open a segment for writing, in one process. A commit returns after fdatasync."""
-    check_not_cut(path)
+    check_not_truncated(path)
     connection = sqlite3.connect(
         path, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=16
     )
@@ -86,7 +86,7 @@ def open_readonly(path: Path, *, wait_s: float = BUSY_S) -> sqlite3.Connection:
     Never checkpoints: in SQLite before 3.51.3, two checkpointing processes may lose pages.
     wait_s: how long to wait for a lock of another program.
     """
-    check_not_cut(path)
+    check_not_truncated(path)
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=wait_s, check_same_thread=False
     )
@@ -98,7 +98,7 @@ def open_readonly(path: Path, *, wait_s: float = BUSY_S) -> sqlite3.Connection:
     return connection
 
 
-def create_segment(folder: Path, header: Header) -> sqlite3.Connection:
+def create_segment(folder: Path, header: SegmentHeader) -> sqlite3.Connection:
     """Create the segment that starts at `header.first_sequence`, durably."""
     with close_on_error(open_writable(segment_path(folder, header))) as connection:
         connection.executescript("BEGIN;" + _SCHEMA)
@@ -109,7 +109,7 @@ def create_segment(folder: Path, header: Header) -> sqlite3.Connection:
     return connection
 
 
-def read_header(connection: sqlite3.Connection) -> Header | None:
+def read_header(connection: sqlite3.Connection) -> SegmentHeader | None:
     """Read the header; None if the creation of the segment was interrupted. Raises WrongSetting for a newer format."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'header'").fetchone():
         return None
@@ -118,7 +118,7 @@ def read_header(connection: sqlite3.Connection) -> Header | None:
         raise WrongSetting(
             f"The event log has format {row[0]}; this version of Headwater reads up to {FORMAT}. Use the newer version."
         )
-    return Header(*row[1:])
+    return SegmentHeader(*row[1:])
 
 
 def format_of(connection: sqlite3.Connection) -> int:
@@ -127,13 +127,13 @@ def format_of(connection: sqlite3.Connection) -> int:
     return form
 
 
-def last_sequence(connection: sqlite3.Connection, header: Header) -> int:
+def last_sequence(connection: sqlite3.Connection, header: SegmentHeader) -> int:
     """Return the newest sequence of a segment, or the one before its first."""
     newest: int | None = connection.execute("SELECT max(sequence) FROM records").fetchone()[0]
     return header.first_sequence - 1 if newest is None else newest
 
 
-def ends(connection: sqlite3.Connection) -> tuple[int, int] | None:
+def first_and_last_sequence(connection: sqlite3.Connection) -> tuple[int, int] | None:
     """Return the first and the newest sequence of a segment; None if it is empty."""
     first, last = connection.execute(
         "SELECT (SELECT min(sequence) FROM records), (SELECT max(sequence) FROM records)"
@@ -141,15 +141,15 @@ def ends(connection: sqlite3.Connection) -> tuple[int, int] | None:
     return None if first is None else (first, last)
 
 
-def harm_of(connection: sqlite3.Connection) -> str:
+def find_page_damage(connection: sqlite3.Connection) -> str:
     """Check the pages of a segment. Returns the problem in one line, or an empty text."""
     found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     return "" if found == "ok" else " ".join(found.split())
 
 
-def events_behind(connection: sqlite3.Connection, after: int) -> int:
+def count_events_after(connection: sqlite3.Connection, after: int) -> int:
     """Count the events of a segment after `after`, from its first and last sequence, without reading the whole file."""
-    if not (held := ends(connection)):
+    if not (held := first_and_last_sequence(connection)):
         return 0
     first, last = max(held[0], after + 1), held[1]
     query = "SELECT count(*) FROM records WHERE kind > 0 AND kind = 2 AND sequence BETWEEN ? AND ?"
@@ -169,7 +169,7 @@ def claim_keys(connection: sqlite3.Connection) -> list[bytes]:
     return [key for (key,) in connection.execute("SELECT body FROM records WHERE kind > 0 AND kind = 1")]
 
 
-def rename(folder: Path, fresh: str) -> None:
+def change_epoch(folder: Path, new_epoch_name: str) -> None:
     """Change the epoch of all segments. No process may have the log open. Sequence numbers stay.
 
     Raises LogUnavailable if a segment cannot be written; then all segments keep the old epoch.
@@ -177,26 +177,26 @@ def rename(folder: Path, fresh: str) -> None:
     with ExitStack() as stack:
         opened: list[sqlite3.Connection] = []
         for path in segment_files(folder):
-            with using(path):
+            with segment_errors(path):
                 connection = open_writable(path)
                 stack.callback(connection.close)
                 if not read_header(connection):
-                    raise damaged(path, NO_HEADER)
+                    raise damaged_error(path, NO_HEADER)
                 connection.execute("BEGIN IMMEDIATE")
-                connection.execute("UPDATE header SET incarnation = ?", (fresh,))
+                connection.execute("UPDATE header SET incarnation = ?", (new_epoch_name,))
                 opened.append(connection)
         for connection in opened:
             connection.execute("COMMIT")
 
 
-def parts(path: Path) -> list[str]:
+def segment_file_paths(path: Path) -> list[str]:
     """Return the paths of a segment and its `-wal` and `-shm` files."""
     return [f"{path}{suffix}" for suffix in ("", "-wal", "-shm")]
 
 
 def remove_segment(path: Path) -> None:
     """Delete a segment and its `-wal` and `-shm` files."""
-    for part in parts(path):
+    for part in segment_file_paths(path):
         Path(part).unlink(missing_ok=True)
     sync_folder(path.parent)
 

@@ -5,21 +5,21 @@ import secrets
 from headwater.common.errors import GiveUp, LogUnavailable
 
 
-def sized_key(body: bytes) -> str:
+def new_sized_key(body: bytes) -> str:
     """Return a new key for a body."""
     return f"{secrets.token_hex(16)}-{len(body)}"
 
 
-def size_in(key: bytes) -> int:
+def size_in_key(key: bytes) -> int:
     """Return the length of a body in bytes; 0 for an invalid key."""
     length = key.rpartition(b"-")[2]
     return int(length) if length.isdigit() else 0
 
 
-def whole_body(body: bytes | None, key: bytes, url: str) -> bytes:
+def check_whole_body(body: bytes | None, key: bytes, url: str) -> bytes:
     """Check and return a downloaded body. Raises GiveUp if it is missing, LogUnavailable if it is incomplete."""
     if body is None:
         raise GiveUp(f"The body of this event, {key.decode()}, is missing in {url}.")
-    if len(body) != size_in(key):
+    if len(body) != size_in_key(key):
         raise LogUnavailable(f"A large body in {url} was read only in part. Headwater tries again.")
     return body

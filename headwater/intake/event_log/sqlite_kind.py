@@ -31,11 +31,11 @@ def orphaned_claims(folder: Path, claims: FolderClaims) -> OrphanedClaims:
     """Return the stored claims that no record refers to. They were never acknowledged."""
     from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 
-    def named() -> Sequence[bytes]:
+    def referenced_keys() -> Sequence[bytes]:
         with closing(SqliteLogReader(folder / "log")) as reader:
-            return reader.claims()
+            return reader.referenced_claim_keys()
 
-    return OrphanedClaims(claims, named)
+    return OrphanedClaims(claims, referenced_keys)
 
 
 class SqliteKind(LogKind):
@@ -66,7 +66,7 @@ class SqliteKind(LogKind):
         leftovers = orphaned_claims(folder, claims)
         return SqliteLog(
             folder / "log", limits,
-            on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit, lake=lake,
+            on_remove=claims.remove, before_retention=leftovers.delete_unreferenced, on_commit=on_commit, lake=lake,
         )  # fmt: skip
 
     def readers(self, settings: SqliteSettings, folder: Path) -> Readers:
@@ -82,19 +82,19 @@ class SqliteKind(LogKind):
 
         with closing(SqliteLogReader(folder / "log")) as reader:
             try:
-                return reader.is_begun()
+                return reader.has_segment()
             except LogUnavailable:
                 return True
 
     def renew(self, settings: SqliteSettings, folder: Path) -> None:
         """Begin another epoch of the log. No process may have it open."""
-        from headwater.intake.event_log.acknowledged import Acknowledged, CountFile
+        from headwater.intake.event_log.acknowledged import AcknowledgedRecord, CountFile
         from headwater.intake.event_log.segment_writer import SegmentWriter
-        from headwater.intake.event_log.segments import new_epoch, rename
+        from headwater.intake.event_log.segments import change_epoch, new_epoch
 
         (folder / "log").mkdir(mode=0o700, exist_ok=True)
         fresh = new_epoch()
         with closing(SegmentWriter(folder / "log", settings.segment_bytes)) as writer:
-            counted = Acknowledged(fresh, *writer.newest)
-        rename(folder / "log", fresh)
+            counted = AcknowledgedRecord(fresh, *writer.newest_sequence_and_time)
+        change_epoch(folder / "log", fresh)
         CountFile(folder / "log", counted).close()

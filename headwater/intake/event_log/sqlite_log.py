@@ -33,15 +33,15 @@ class FreeDisk:
         self._looked_at = 0.0
         self._trouble: str | None = None
 
-    def trouble(self) -> str | None:
+    def unavailability_reason(self) -> str | None:
         """Return why nothing can be written, or None."""
         now = time.monotonic()
         if now - self._looked_at > _LOOK_EVERY_S:
             self._looked_at = now
-            self._trouble = self._look()
+            self._trouble = self._check_free_space()
         return self._trouble
 
-    def _look(self) -> str | None:
+    def _check_free_space(self) -> str | None:
         try:
             free = shutil.disk_usage(self._folder).free
         except OSError as error:
@@ -67,7 +67,7 @@ class WaitingRequest:
     loop: asyncio.AbstractEventLoop
     done: asyncio.Future[None]
 
-    def expire(self, timeout_s: float) -> None:
+    def answer_with_timeout(self, timeout_s: float) -> None:
         """Answer with a timeout error, unless the request was answered."""
         if not self.done.done():
             message = f"The log did not answer within {timeout_s:.1f} s. Send the event again."
@@ -83,16 +83,16 @@ def waiting_request(records: Sequence[Record]) -> WaitingRequest:
 class WaitingRequests:
     """The queue. Two threads use it; the caller holds their lock."""
 
-    def __init__(self, most_bytes: int) -> None:
-        """most_bytes: maximum bytes of waiting bodies; a single request may exceed it."""
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        """max_bytes: maximum bytes of waiting bodies; a single request may exceed it."""
+        self._most_bytes = max_bytes
         self._queue: deque[WaitingRequest] = deque()
         self._bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._queue)
 
-    def put(self, waiting: WaitingRequest) -> None:
+    def enqueue(self, waiting: WaitingRequest) -> None:
         """Append a request. Raises LogUnavailable if the queue is over capacity."""
         if self._queue and self._bytes + waiting.size > self._most_bytes:
             raise LogUnavailable("Over capacity: too many events are waiting. Send the event again in a moment.")
@@ -117,10 +117,10 @@ def answer_group(group: list[WaitingRequest], failure: LogUnavailable | None) ->
     """Answer all requests of a group in their event loop: success, or the failure."""
     loop = group[0].loop
     if not loop.is_closed():
-        loop.call_soon_threadsafe(_settle, group, failure)
+        loop.call_soon_threadsafe(_set_results, group, failure)
 
 
-def _settle(group: list[WaitingRequest], failure: LogUnavailable | None) -> None:
+def _set_results(group: list[WaitingRequest], failure: LogUnavailable | None) -> None:
     for waiting in group:
         if waiting.done.done():
             continue
@@ -188,7 +188,7 @@ class SqliteLog:
         self._writer: SegmentWriter | None = None
         self._opening = CheckedLogOpener(self._folder, limits.segment_bytes, lake)
         self._opened: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+        self._thread = threading.Thread(target=self._write_groups, name="log-writer", daemon=True)
         self._thread.start()
         try:
             self._opened.result(START_S)
@@ -214,18 +214,18 @@ class SqliteLog:
         takes longer than the timeout. In the last case the records may be stored; event ids identify repeated requests.
         """
         waiting = waiting_request(records)
-        self._enqueue(waiting)
-        timer = waiting.loop.call_later(timeout_s, waiting.expire, timeout_s)
+        self._enqueue_request(waiting)
+        timer = waiting.loop.call_later(timeout_s, waiting.answer_with_timeout, timeout_s)
         try:
             await waiting.done
         finally:
             timer.cancel()
 
-    def trouble(self) -> str | None:
+    def unavailability_reason(self) -> str | None:
         """Return why nothing can be acknowledged right now, or None."""
         if self._closing or not self.is_writing():
             return "The log is closed. Start Headwater again."
-        return self._disk.trouble() or self._closed or self._error or self._misplaced()
+        return self._disk.unavailability_reason() or self._closed or self._error or self._misplaced_reason()
 
     def is_writing(self) -> bool:
         """Whether the writer thread runs. Before `close`, only a bug can end it."""
@@ -264,9 +264,9 @@ class SqliteLog:
 
     # The writer thread
 
-    def _run(self) -> None:
+    def _write_groups(self) -> None:
         try:
-            self._open()
+            self._open_files()
             self._opened.set_result(None)
         except GiveUp as error:
             self._closed = str(error)
@@ -276,10 +276,10 @@ class SqliteLog:
             if not group and self._closing:
                 return
             if self._writer is None:
-                self._reopen()
+                self._reopen_files()
             if group:
-                self._commit(group)
-            self._tidy()
+                self._commit_group(group)
+            self._maintain_segments()
 
     def _next_group(self) -> list[WaitingRequest]:
         with self._wake:
@@ -288,49 +288,49 @@ class SqliteLog:
                     return []
             return self._waiting.take_group()
 
-    def _commit(self, group: list[WaitingRequest]) -> None:
+    def _commit_group(self, group: list[WaitingRequest]) -> None:
         failure = None
         if self._writer is None:
             failure = LogUnavailable(self._closed)
         else:
             try:
                 self._writer.write([record for waiting in group for record in waiting.records])
-                self._opening.acknowledge(self._writer)
+                self._opening.write_count(self._writer)
                 self._error = None
             except LogUnavailable as error:
                 failure = error
-                self._failed(error)
+                self._close_after_failure(error)
         answer_group(group, failure)
         if not failure:
             self._on_commit()
 
-    def _tidy(self) -> None:
+    def _maintain_segments(self) -> None:
         retention, self._retention = self._retention, None
         if self._writer is None:
             return
         try:
-            self._writer.tidy()
+            self._writer.roll_or_checkpoint()
         except LogUnavailable as error:
-            self._failed(error)
+            self._close_after_failure(error)
             return
         if retention:
-            self._retain(self._writer, *retention)
+            self._delete_old_segments(self._writer, *retention)
 
-    def _retain(self, writer: SegmentWriter, passed: int, older_than_us: float, keep_bytes: int) -> None:
+    def _delete_old_segments(self, writer: SegmentWriter, passed: int, older_than_us: float, keep_bytes: int) -> None:
         put_off = None
         try:
-            writer.retain(passed, older_than_us, keep_bytes, self._on_remove)
+            writer.delete_old_segments(passed, older_than_us, keep_bytes, self._on_remove)
         except LogUnavailable as error:
             put_off = str(error)
         if put_off != self._put_off and put_off:
             log.warning("Retention is postponed: %s", put_off)
         self._put_off = put_off
 
-    def _failed(self, error: LogUnavailable) -> None:
+    def _close_after_failure(self, error: LogUnavailable) -> None:
         """Close the files. The next group reads back what is on disk."""
         if self._error != str(error):
             log.warning("%s", error)
-        if self._misplaced():
+        if self._misplaced_reason():
             self._closed = str(error)  # until the path has the right log again
         else:
             self._error = str(error)
@@ -338,10 +338,10 @@ class SqliteLog:
             self._writer.close()
             self._writer = None
 
-    def _open(self) -> None:
+    def _open_files(self) -> None:
         began = time.monotonic()
         try:
-            self._writer = self._opening.open()
+            self._writer = self._opening.open_segment()
             self._closed = None
         except LogUnavailable as error:
             if self._closed != str(error):
@@ -350,13 +350,13 @@ class SqliteLog:
         finally:
             self._pause_s = min(MAX_PAUSE_S, RETRY_S + 10 * (time.monotonic() - began))
 
-    def _reopen(self) -> None:
+    def _reopen_files(self) -> None:
         try:
-            self._open()
+            self._open_files()
         except GiveUp as error:  # a newer Headwater has written the log, or it was replaced
             self._closed = str(error)
 
-    def _misplaced(self) -> str | None:
+    def _misplaced_reason(self) -> str | None:
         writer = self._writer
         try:
             if writer:
@@ -367,11 +367,11 @@ class SqliteLog:
 
     # The caller's thread
 
-    def _enqueue(self, waiting: WaitingRequest) -> None:
-        if trouble := self._disk.trouble():
+    def _enqueue_request(self, waiting: WaitingRequest) -> None:
+        if trouble := self._disk.unavailability_reason():
             raise LogUnavailable(trouble)
         with self._wake:
             if self._closing:
                 raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
-            self._waiting.put(waiting)
+            self._waiting.enqueue(waiting)
             self._wake.notify()

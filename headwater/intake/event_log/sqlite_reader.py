@@ -16,19 +16,26 @@ from headwater.common.errors import LogDamaged, LogMissing, LogUnavailable
 from headwater.common.resources import close_on_error
 from headwater.events.position import Source
 from headwater.intake.event_log import LoggedRecord, RecordKind
-from headwater.intake.event_log.acknowledged import read_count
-from headwater.intake.event_log.body_packing import unpack
-from headwater.intake.event_log.segment_faults import FAULTS, NO_HEADER, damaged, is_gone, missing, unusable
+from headwater.intake.event_log.acknowledged import read_count_file
+from headwater.intake.event_log.body_packing import decompress_body
+from headwater.intake.event_log.segment_faults import (
+    FAULTS,
+    NO_HEADER,
+    damaged_error,
+    is_missing_file,
+    missing_log_error,
+    segment_error,
+)
 from headwater.intake.event_log.segments import (
     PACKED_SINCE,
     PARTITION,
-    Header,
+    SegmentHeader,
     claim_keys,
-    ends,
-    events_behind,
+    count_events_after,
+    device_and_inode,
+    find_page_damage,
+    first_and_last_sequence,
     first_event_us,
-    harm_of,
-    identity,
     last_sequence,
     open_readonly,
     read_header,
@@ -41,7 +48,7 @@ _NEWEST_FRAME = 16
 """Offset of the number of valid frames in the `-shm` file, in native byte order."""
 
 
-def check_frames(segment: Path) -> None:
+def check_wal_frames(segment: Path) -> None:
     """Raise LogDamaged if SQLite ignored frames of the segment's `-wal` file.
 
     Call it only if acknowledged records are missing, because a power cut may also leave frames of an unfinished commit.
@@ -49,7 +56,7 @@ def check_frames(segment: Path) -> None:
     """
     wal = Path(f"{segment}-wal")
     try:
-        ignored = _ignored_frames(wal, Path(f"{segment}-shm"))
+        ignored = _count_ignored_frames(wal, Path(f"{segment}-shm"))
     except FileNotFoundError:
         return
     if ignored:
@@ -61,7 +68,7 @@ def check_frames(segment: Path) -> None:
         )
 
 
-def _ignored_frames(wal: Path, shm: Path) -> int:
+def _count_ignored_frames(wal: Path, shm: Path) -> int:
     """Count the frames after the last valid one that belong to the current generation of the file."""
     with wal.open("rb") as file:
         header = file.read(_HEADER.size)
@@ -70,7 +77,7 @@ def _ignored_frames(wal: Path, shm: Path) -> int:
         magic, _, page_bytes, _, *salts = _HEADER.unpack(header)[:6]
         frame_bytes = _FRAME.size + page_bytes
         frames = (wal.stat().st_size - _HEADER.size) // frame_bytes if 512 <= page_bytes <= 65536 else 0
-        if not _is_valid(header, magic):
+        if not _is_valid_wal_header(header, magic):
             return max(1, frames)
         valid = int.from_bytes(shm.read_bytes()[_NEWEST_FRAME : _NEWEST_FRAME + 4], sys.byteorder)
         found = 0
@@ -81,7 +88,7 @@ def _ignored_frames(wal: Path, shm: Path) -> int:
         return found
 
 
-def _is_valid(header: bytes, magic: int) -> bool:
+def _is_valid_wal_header(header: bytes, magic: int) -> bool:
     """Whether the checksum of the header is correct."""
     words = struct.unpack(f"{'>' if magic & 1 else '<'}6I", header[:24])
     first = second = 0
@@ -105,11 +112,11 @@ _RECORDS = (
 )
 
 
-class _Segment(NamedTuple):
+class _OpenSegment(NamedTuple):
     """An open segment, with the identity of its file."""
 
     connection: sqlite3.Connection
-    header: Header
+    header: SegmentHeader
     identity: tuple[int, int] | None
 
 
@@ -122,13 +129,13 @@ class SqliteLogReader:
     def __init__(self, folder: Path):
         """Open nothing; methods open segments as needed."""
         self._folder = folder.resolve()
-        self._open: dict[Path, _Segment] = {}  # the latest used last
+        self._open: dict[Path, _OpenSegment] = {}  # the latest used last
 
     @property
     def source(self) -> Source:
         """The name of the log, its epoch and partition. Raises LogUnavailable if there was never a log."""
-        count = None if self._segments() else read_count(self._folder)
-        epoch = count.epoch if count else self._of_newest(lambda _, header: header.epoch)
+        count = None if self._segments() else read_count_file(self._folder)
+        epoch = count.epoch if count else self._query_newest_segment(lambda _, header: header.epoch)
         return self.in_epoch(epoch)
 
     def in_epoch(self, epoch: str) -> Source:
@@ -139,9 +146,9 @@ class SqliteLogReader:
         """Return the records after `after`, at most `limit` and about `max_bytes`. A gap may precede the first."""
         found: list[LoggedRecord] = []
         size = 0
-        for path in self._behind(after):
-            reading = _Reading(path, after, limit - len(found), max_bytes - size)
-            found += self._ask(path, reading.of) or []
+        for path in self._segments_after(after):
+            reading = _SegmentRead(path, after, limit - len(found), max_bytes - size)
+            found += self._query_segment(path, reading.read_records) or []
             size = sum(len(record.body) for record in found)
             if len(found) >= limit or size >= max_bytes:
                 break
@@ -163,17 +170,17 @@ class SqliteLogReader:
 
     def acknowledged(self) -> int:
         """Return the newest acknowledged sequence of this epoch from the count file; 0 without one."""
-        count = read_count(self._folder)
+        count = read_count_file(self._folder)
         return count.sequence if count and count.epoch == self.source.epoch else 0
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
         """List the ranges (first, last) after `passed` that an epoch acknowledged and no segment has."""
-        count = read_count(self._folder)  # read first, so that records appended meanwhile do not count as missing
+        count = read_count_file(self._folder)  # read first, so that records appended meanwhile do not count as missing
         if count and count.epoch == life.epoch:
             acknowledged = max(acknowledged, count.sequence)
         is_there = bool(self._segments()) and self.source.epoch == life.epoch
         found, following = [], passed + 1
-        for first, last in [*(self._held(passed) if is_there else ()), (acknowledged + 1, 0)]:
+        for first, last in [*(self._stored_ranges(passed) if is_there else ()), (acknowledged + 1, 0)]:
             if first > following:
                 found.append((following, first - 1))
             following = max(following, last + 1)
@@ -184,10 +191,10 @@ class SqliteLogReader:
 
         Raises LogDamaged if acknowledged records are missing because the newest segment's `-wal` file is damaged.
         """
-        count = read_count(self._folder)  # read first, because the count is never ahead of the log
-        found = self._of_newest(last_sequence)
+        count = read_count_file(self._folder)  # read first, because the count is never ahead of the log
+        found = self._query_newest_segment(last_sequence)
         if count and found < count.sequence and count.epoch == self.source.epoch:
-            check_frames(self._segments()[-1])
+            check_wal_frames(self._segments()[-1])
         return found
 
     def head(self) -> int:
@@ -197,24 +204,29 @@ class SqliteLogReader:
     def pending(self, passed: int) -> int:
         """Count the events after sequence `passed`, without records of refused requests."""
         found = [
-            self._ask(path, lambda connection, _: events_behind(connection, passed)) for path in self._behind(passed)
+            self._query_segment(path, lambda connection, _: count_events_after(connection, passed))
+            for path in self._segments_after(passed)
         ]
         return sum(filter(None, found))
 
     def received_us(self, sequence: int) -> int | None:
         """Return when the first event from `sequence` on was received (us, UTC), or None."""
-        paths = self._behind(sequence - 1)
-        found = (self._ask(path, lambda connection, _: first_event_us(connection, sequence)) for path in paths)
+        paths = self._segments_after(sequence - 1)
+        found = (
+            self._query_segment(path, lambda connection, _: first_event_us(connection, sequence)) for path in paths
+        )
         return next((received_us for received_us in found if received_us is not None), None)
 
-    def claims(self) -> list[bytes]:
+    def referenced_claim_keys(self) -> list[bytes]:
         """List the keys of all claims to which stored records refer."""
-        found = [self._ask(path, lambda connection, _: claim_keys(connection)) for path in self._behind(0)]
+        found = [
+            self._query_segment(path, lambda connection, _: claim_keys(connection)) for path in self._segments_after(0)
+        ]
         return [key for keys in found for key in keys or []]
 
-    def is_begun(self) -> bool:
+    def has_segment(self) -> bool:
         """Whether there is a complete segment. Raises LogUnavailable if one is unreadable."""
-        return any(self._ask(path, lambda *_: True) for path in self._segments())
+        return any(self._query_segment(path, lambda *_: True) for path in self._segments())
 
     def size_bytes(self) -> int:
         """Return the bytes of all segments on disk."""
@@ -223,80 +235,83 @@ class SqliteLogReader:
     def close(self) -> None:
         """Close every connection."""
         for path in list(self._open):
-            self._let_go(path)
+            self._close_segment(path)
 
     def _segments(self) -> list[Path]:
         files = segment_files(self._folder)
         for gone in self._open.keys() - set(files):
-            self._let_go(gone)
+            self._close_segment(gone)
         return files
 
-    def _behind(self, after: int) -> list[Path]:
+    def _segments_after(self, after: int) -> list[Path]:
         """List the segments that may have records after `after`."""
         files = self._segments()
         if not files:
-            raise self._none()
+            raise self._no_log_error()
         lasts = [int(path.stem) - 1 for path in files[1:]]
         return [path for path, end in zip(files, [*lasts, None], strict=True) if end is None or end > after]
 
-    def _held(self, after: int) -> list[tuple[int, int]]:
+    def _stored_ranges(self, after: int) -> list[tuple[int, int]]:
         """List the ranges (first, last) of stored records after `after`. A segment has no holes, it has one writer."""
-        found = [self._ask(path, lambda connection, _: ends(connection)) for path in self._behind(after)]
+        found = [
+            self._query_segment(path, lambda connection, _: first_and_last_sequence(connection))
+            for path in self._segments_after(after)
+        ]
         return [each for each in found if each]
 
-    def _of_newest(self, ask: Callable[[sqlite3.Connection, Header], T]) -> T:
+    def _query_newest_segment(self, query: Callable[[sqlite3.Connection, SegmentHeader], T]) -> T:
         for path in reversed(self._segments()):
-            if (found := self._ask(path, ask)) is not None:
+            if (found := self._query_segment(path, query)) is not None:
                 return found
-        raise self._none()
+        raise self._no_log_error()
 
-    def _none(self) -> LogUnavailable:
-        if count := read_count(self._folder):
-            return missing(self._folder, count.sequence)
+    def _no_log_error(self) -> LogUnavailable:
+        if count := read_count_file(self._folder):
+            return missing_log_error(self._folder, count.sequence)
         return LogMissing(f"There is no event log at {self._folder} yet. Start `headwater up` with this data folder.")
 
-    def _ask(self, path: Path, ask: Callable[[sqlite3.Connection, Header], T]) -> T | None:
+    def _query_segment(self, path: Path, query: Callable[[sqlite3.Connection, SegmentHeader], T]) -> T | None:
         """Query one segment; None if retention deleted it, or its creation is not complete."""
         try:
-            opened = self._kept(path) or self._opened(path)
-            return ask(opened.connection, opened.header) if opened else None
+            opened = self._already_open_segment(path) or self._open_segment(path)
+            return query(opened.connection, opened.header) if opened else None
         except FAULTS as error:
-            self._let_go(path)  # a restored file is another file
-            if is_gone(path):
+            self._close_segment(path)  # a restored file is another file
+            if is_missing_file(path):
                 return None
-            raise unusable(path, error) from error
+            raise segment_error(path, error) from error
 
-    def _kept(self, path: Path) -> "_Segment | None":
+    def _already_open_segment(self, path: Path) -> "_OpenSegment | None":
         """Return a segment that is already open, unless its file was replaced."""
         opened = self._open.pop(path, None)
         if opened is None:
             return None
         self._open[path] = opened
-        if identity(str(path)) == opened.identity:
+        if device_and_inode(str(path)) == opened.identity:
             return opened
-        self._let_go(path)
+        self._close_segment(path)
         return None
 
-    def _opened(self, path: Path) -> "_Segment | None":
-        found = identity(str(path))
+    def _open_segment(self, path: Path) -> "_OpenSegment | None":
+        found = device_and_inode(str(path))
         with close_on_error(open_readonly(path)) as connection:
             header = read_header(connection)
         if header:
-            self._open[path] = _Segment(connection, header, found)
+            self._open[path] = _OpenSegment(connection, header, found)
             if len(self._open) > KEPT_OPEN:
-                self._let_go(next(iter(self._open)))
+                self._close_segment(next(iter(self._open)))
             return self._open[path]
         connection.close()
         if path in segment_files(self._folder)[:-1]:  # a segment is complete before the next one begins
-            raise damaged(path, NO_HEADER)
+            raise damaged_error(path, NO_HEADER)
         return None
 
-    def _let_go(self, path: Path) -> None:
+    def _close_segment(self, path: Path) -> None:
         if opened := self._open.pop(path, None):
             opened.connection.close()
 
 
-class _Reading(NamedTuple):
+class _SegmentRead(NamedTuple):
     """A read of one segment: at most `limit` records after `after`, and about `max_bytes` of bodies."""
 
     path: Path
@@ -304,7 +319,7 @@ class _Reading(NamedTuple):
     limit: int
     max_bytes: int
 
-    def of(self, connection: sqlite3.Connection, header: Header) -> list[LoggedRecord]:
+    def read_records(self, connection: sqlite3.Connection, header: SegmentHeader) -> list[LoggedRecord]:
         """Read up to the first damaged record. Raises LogUnavailable if the first record is damaged.
 
         A missing record was deleted, or its pages are damaged; then the pages are checked.
@@ -316,7 +331,7 @@ class _Reading(NamedTuple):
         )  # read first, so that records appended meanwhile do not count as missing
         try:
             for record in self._records(connection):
-                if record.sequence != following and (what := harm_of(connection)):
+                if record.sequence != following and (what := find_page_damage(connection)):
                     raise ValueError(what)
                 found.append(record)
                 following = record.sequence + 1
@@ -325,9 +340,9 @@ class _Reading(NamedTuple):
                 return found
             if isinstance(error, sqlite3.Error | OSError):
                 raise
-            raise damaged(self.path, f"record {following} cannot be read, {error}") from error
+            raise damaged_error(self.path, f"record {following} cannot be read, {error}") from error
         if not found and following <= newest:
-            raise damaged(self.path, f"record {following} is missing")
+            raise damaged_error(self.path, f"record {following} is missing")
         return found
 
     def _records(self, connection: sqlite3.Connection) -> Iterator[LoggedRecord]:
@@ -338,7 +353,7 @@ class _Reading(NamedTuple):
             for sequence, received_us, kind, http, stored, form in rows:
                 if not 0 <= received_us < _YEAR_10000_US:
                     raise ValueError(f"its time of receipt is {received_us}")
-                body = unpack(stored) if kind == RecordKind.EVENT and form >= PACKED_SINCE else stored
+                body = decompress_body(stored) if kind == RecordKind.EVENT and form >= PACKED_SINCE else stored
                 yield LoggedRecord(sequence, received_us, RecordKind(kind), http, body)
                 size += len(body)
                 if size >= self.max_bytes:

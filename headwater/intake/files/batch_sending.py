@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.http_connection import HttpAnswer, PersistentConnection, retry_after, ssl_context
+from headwater.common.http_connection import HttpAnswer, PersistentConnection, retry_after_s, ssl_context
 from headwater.common.server_address import server_address
 
 BATCH = 500
@@ -35,17 +35,17 @@ class BatchSender:
         *,
         patience_s: float,
         wait: Callable[[float], object] = time.sleep,
-        on_trouble: Callable[[str], None] = lambda _: None,
+        on_failure: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Set up a sender that has sent nothing yet.
 
         patience_s: how long to send a batch again if it gets no answer, once the receiver has answered any request;
-        on_trouble: called with the reason before each new attempt.
+        on_failure: called with the reason before each new attempt.
         """
         self._ask = ask
         self._patience_s = patience_s
         self._wait = wait
-        self._on_trouble = on_trouble
+        self._on_trouble = on_failure
         self._has_answered = patience_s == float("inf")
 
     def send(self, bodies: Sequence[bytes]) -> dict[int, str]:
@@ -55,23 +55,23 @@ class BatchSender:
         """
         if not bodies:
             return {}
-        answer = self._answer(BATCHES, b"[" + b",".join(bodies) + b"]", {})
+        answer = self._post_with_retries(BATCHES, b"[" + b",".join(bodies) + b"]", {})
         if answer.status == 204:
             return {}
         if answer.status == 200:
-            return {item["index"]: item["reason"] for item in _json_of(answer)["failed_events"]}
+            return {item["index"]: item["reason"] for item in _decode_answer(answer)["failed_events"]}
         if len(bodies) == 1:
-            return {0: _json_of(answer)["error"]}
+            return {0: _decode_answer(answer)["error"]}
         middle = len(bodies) // 2  # one invalid event spoils the batch, or the batch is too large
         earlier, later = self.send(bodies[:middle]), self.send(bodies[middle:])
         return earlier | {middle + index: reason for index, reason in later.items()}
 
-    def quarantine(self, body: bytes, file: str, line: int) -> str | None:
+    def send_rejected_line(self, body: bytes, file: str, line: int) -> str | None:
         """Send a line of a file that is not an event, for table `rejected`. Return the reason if it was refused."""
-        answer = self._answer(ONE, body, {"headwater-origin": quote(f"{file}:{line}")})
-        return None if answer.status == 200 else str(_json_of(answer)["error"])
+        answer = self._post_with_retries(ONE, body, {"headwater-origin": quote(f"{file}:{line}")})
+        return None if answer.status == 200 else str(_decode_answer(answer)["error"])
 
-    def _answer(self, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+    def _post_with_retries(self, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
         """Post until the receiver gives an answer about the body itself."""
         deadline, pause_s = time.monotonic() + self._patience_s, _FIRST_PAUSE_S
         while True:
@@ -84,9 +84,9 @@ class BatchSender:
             else:
                 self._has_answered = True
                 if answer.status not in _AGAIN and answer.status < 500:
-                    return _checked(answer)
+                    return _check_answer(answer)
                 why = f"The receiver answers {answer.status}: {answer.body[:200].decode('utf-8', 'replace')}"
-                asked_s = min(retry_after(answer.headers), _LONGEST_ASKED_S)
+                asked_s = min(retry_after_s(answer.headers), _LONGEST_ASKED_S)
             if time.monotonic() >= deadline:
                 raise Retry(f"{why} Given up after {self._patience_s:.0f} s; run the command again.")
             self._on_trouble(why)
@@ -103,7 +103,7 @@ def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
 
     def ask(method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
         try:
-            return connection.ask(method, path, body, {**own, **headers})
+            return connection.request(method, path, body, {**own, **headers})
         except Retry as error:
             raise Retry(f"{error}. Start `headwater up`, or give its URL with --server.") from error
 
@@ -111,17 +111,17 @@ def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
         yield ask
 
 
-def _checked(answer: HttpAnswer) -> HttpAnswer:
+def _check_answer(answer: HttpAnswer) -> HttpAnswer:
     """Return an answer about the body. Raises WrongSetting if the key is refused or no Headwater receiver answers."""
     if answer.status in (401, 403):
-        problem = _json_of(answer)
+        problem = _decode_answer(answer)
         raise WrongSetting(f"{problem['error']} {problem.get('fix', '')} Give it with --key or HEADWATER_KEY.")
     if answer.status not in (200, 204, 400, 413):
         raise WrongSetting(f"The server at this address is not a Headwater receiver: status {answer.status}.")
     return answer
 
 
-def _json_of(answer: HttpAnswer) -> dict[str, Any]:
+def _decode_answer(answer: HttpAnswer) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(answer.body)
     except msgspec.DecodeError:

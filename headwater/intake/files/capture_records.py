@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import BinaryIO
 
 from headwater.common.errors import GiveUp
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.intake.event_log import RecordKind
 from headwater.intake.event_log.event_hub_records import logged_record
 
@@ -14,22 +14,22 @@ AVRO = b"Obj\x01"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def bodies_of_capture(file: BinaryIO, claim: Callable[[bytes], bytes]) -> Iterator[bytes | None]:
+def read_capture_bodies(file: BinaryIO, claim: Callable[[bytes], bytes]) -> Iterator[bytes | None]:
     """Yield the body of each record, None for a note about refused requests, which is not an event.
 
     If `claim` raises GiveUp, the large body is gone and its key is yielded instead; other errors of `claim` are passed
     on. Raises EOFError if the file is damaged or incomplete.
     """
-    with extra("azure"):
+    with require_extra("azure"):
         import fastavro  # noqa: PLC0415 - an extra
     try:
         for found in fastavro.reader(file):
-            yield _body(found, claim)  # type: ignore[arg-type]
+            yield _body_of_record(found, claim)  # type: ignore[arg-type]
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise EOFError(f"Damaged Avro, or not from Event Hubs Capture: {type(error).__name__}: {error}.") from error
 
 
-def _body(found: dict[str, object], claim: Callable[[bytes], bytes]) -> bytes | None:
+def _body_of_record(found: dict[str, object], claim: Callable[[bytes], bytes]) -> bytes | None:
     body, properties = found["Body"], found.get("Properties")
     if not isinstance(body, bytes):
         raise TypeError("Body is not bytes")

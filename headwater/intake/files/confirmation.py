@@ -13,7 +13,7 @@ _CLOCKS_US = 300 * 1_000_000
 """Allowed difference between the clocks of log and API. It does not matter if no event waits in the log."""
 
 
-def in_bronze_us(log_age_s: Callable[[], float]) -> int:
+def stored_in_bronze_before_us(log_age_s: Callable[[], float]) -> int:
     """Return a time (us, this machine's clock): all events that were acknowledged before it are in bronze.
 
     log_age_s: returns the age of the oldest event that waits in the log, 0 if none waits.

@@ -20,9 +20,9 @@ from headwater.events.event_files import (
     has_an_event_per_line,
     is_filled,
     lines_of,
-    whole_document,
+    read_whole_document,
 )
-from headwater.intake.files.capture_records import AVRO, bodies_of_capture
+from headwater.intake.files.capture_records import AVRO, read_capture_bodies
 
 GZIP = b"\x1f\x8b"
 SCAN_LIMIT = 4096
@@ -40,7 +40,7 @@ class FilePlace(NamedTuple):
     line: int = 0
 
 
-class Piece(NamedTuple):
+class FileEvent(NamedTuple):
     """One event of a file, the line it begins at (in Capture files the record), and the position after it.
 
     text: empty if the event is too long to be read; whole: false for the incomplete end of a file.
@@ -52,7 +52,7 @@ class Piece(NamedTuple):
     whole: bool = True
 
 
-class NoEvents(Exception):
+class UnknownFileFormat(Exception):
     """The file has none of the formats that contain events. The message states the reason."""
 
 
@@ -60,22 +60,22 @@ GetClaim = Callable[[bytes], bytes]
 """Returns a large body by its key. Capture files of Headwater's own hub contain such keys. Raises GiveUp, Retry."""
 
 
-def read_pieces(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[Piece]:
+def read_file_events(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[FileEvent]:
     """Yield the events of a file after a position. At most the last piece is incomplete; its rest may still be written.
 
     Raises NoEvents if the file is not text, gzip or Avro.
     """
-    form = place.form or _form(file)
+    form = place.form or _detect_format(file)
     if form == "lines":
         file.seek(place.position)
-        return _lines(file, place)
+        return _read_lines(file, place)
     file.seek(0)
     events = _READ[form](file, claim)
-    pieces = (Piece(each.text or b"", each.line, FilePlace(form, n, each.line)) for n, each in enumerate(events, 1))
-    return _until_torn(islice(pieces, place.position, None), FilePlace(form, place.position, place.line))
+    pieces = (FileEvent(each.text or b"", each.line, FilePlace(form, n, each.line)) for n, each in enumerate(events, 1))
+    return _until_incomplete(islice(pieces, place.position, None), FilePlace(form, place.position, place.line))
 
 
-def _form(file: BinaryIO) -> str:
+def _detect_format(file: BinaryIO) -> str:
     file.seek(0)
     begin = file.read(SCAN_LIMIT)
     if begin.startswith(GZIP):
@@ -83,74 +83,74 @@ def _form(file: BinaryIO) -> str:
     if begin.startswith(AVRO):
         return "capture"
     if b"\0" in begin:
-        raise NoEvents("it is not text, gzip or Avro")
+        raise UnknownFileFormat("it is not text, gzip or Avro")
     file.seek(0)
-    return "lines" if _is_of_lines(list(filter(is_filled, first_two_filled(lines_of(file))))) else "document"
+    return "lines" if _has_events_per_line(list(filter(is_filled, first_two_filled(lines_of(file))))) else "document"
 
 
-def _is_of_lines(head: list[EventText]) -> bool:
+def _has_events_per_line(head: list[EventText]) -> bool:
     """Decide by the first filled lines. A single one may be the first line of a document that is still written."""
     if len(head) == 1 and head[0].text is not None:
         return _is_object(head[0].text)
     return not head or has_an_event_per_line(head)
 
 
-def _lines(file: BinaryIO, place: FilePlace) -> Iterator[Piece]:
+def _read_lines(file: BinaryIO, place: FilePlace) -> Iterator[FileEvent]:
     for each in lines_of(file, place.line, place.position):
         if is_filled(each):
             text = each.text or b""
             has_ended = each.text is None or text.endswith(b"\n")
             behind = each.line if has_ended else each.line - 1  # the rest of the line is read later, as this line
             # a complete object needs no rest, even if its line has not ended
-            yield Piece(text, each.line, FilePlace("lines", each.end, behind), has_ended or _is_object(text))
+            yield FileEvent(text, each.line, FilePlace("lines", each.end, behind), has_ended or _is_object(text))
 
 
-def _gzip(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
+def _read_gzip(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
     with gzip.GzipFile(fileobj=file) as inflated:
-        yield from _events(inflated)
+        yield from _read_text_events(inflated)
 
 
-def _events(file: Bytes) -> Iterator[EventText]:
+def _read_text_events(file: Bytes) -> Iterator[EventText]:
     lines = lines_of(file)
     head = list(first_two_filled(lines))
-    if _is_of_lines(list(filter(is_filled, head))):
+    if _has_events_per_line(list(filter(is_filled, head))):
         yield from filter(is_filled, chain(head, lines))
     else:
-        yield from _document_of(whole_document("It", head, file))
+        yield from _events_of_document(read_whole_document("It", head, file))
 
 
-def _document(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
-    yield from _document_of(whole_document("It", [], file))
+def _read_document(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
+    yield from _events_of_document(read_whole_document("It", [], file))
 
 
-def _document_of(text: bytes) -> Iterator[EventText]:
+def _events_of_document(text: bytes) -> Iterator[EventText]:
     for each in events_of_document(text):
         if each.text == text and not _is_object(text):
             raise EOFError(f"The file is not an event or an array of events; {len(text)} bytes.")
         yield each
 
 
-def _capture(file: BinaryIO, claim: GetClaim) -> Iterator[EventText]:
-    for number, body in enumerate(bodies_of_capture(file, claim), 1):
+def _read_capture(file: BinaryIO, claim: GetClaim) -> Iterator[EventText]:
+    for number, body in enumerate(read_capture_bodies(file, claim), 1):
         if body is not None:
             yield EventText(number, body, 0)
 
 
 _READ: dict[str, Callable[[BinaryIO, GetClaim], Iterator[EventText]]] = {
-    "gzip": _gzip,
-    "document": _document,
-    "capture": _capture,
+    "gzip": _read_gzip,
+    "document": _read_document,
+    "capture": _read_capture,
 }
 
 
-def _until_torn(pieces: Iterator[Piece], behind: FilePlace) -> Iterator[Piece]:
+def _until_incomplete(pieces: Iterator[FileEvent], after: FilePlace) -> Iterator[FileEvent]:
     """Pass pieces on. If the file breaks off, the last piece is incomplete and contains the reason."""
     try:
         for piece in pieces:
             yield piece
-            behind = piece.behind
+            after = piece.behind
     except (EOFError, zlib.error, gzip.BadGzipFile, WrongSetting) as error:
-        yield Piece(str(error).encode(), behind.line + 1, behind, whole=False)
+        yield FileEvent(str(error).encode(), after.line + 1, after, whole=False)
 
 
 def _is_object(text: bytes) -> bool:

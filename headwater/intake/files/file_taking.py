@@ -11,73 +11,73 @@ from hashlib import blake2b
 from typing import Any, BinaryIO
 
 from headwater.common.errors import HeadwaterError, InvalidEvent, Retry, WrongSetting
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.events.envelope import read_envelope
 from headwater.events.transport_losses import loss_event
 from headwater.intake.files.batch_sending import BATCH, BATCH_BYTES, BatchSender
-from headwater.intake.files.file_forms import FilePlace, GetClaim, NoEvents, Piece, read_pieces
+from headwater.intake.files.file_forms import FileEvent, FilePlace, GetClaim, UnknownFileFormat, read_file_events
 from headwater.intake.files.sources.file_source import FileGone, FileSource, FoundFile
-from headwater.intake.files.taken_ledger import TakenFile, TakenLedger
+from headwater.intake.files.taken_ledger import FilePosition, IngestLedger
 
 COMPARED = 512
 """Bytes by which a file is recognized: at its beginning, and right before the position to which it was read."""
 
 
-def digest(text: bytes) -> bytes:
+def digest_of_bytes(text: bytes) -> bytes:
     """Return a digest of some bytes of a file."""
     return blake2b(text, digest_size=16).digest()
 
 
-def recognize(ledger: TakenLedger, source: FileSource, found: FoundFile, file: BinaryIO) -> TakenFile:
+def find_file_position(ledger: IngestLedger, source: FileSource, found: FoundFile, file: BinaryIO) -> FilePosition:
     """Return how far an opened file was ingested; the beginning for a file that is new or was rewritten."""
     known = ledger.find(source.store, found.identity)
-    if known and _goes_on(known, found, file):
-        return replace(known, path=found.shown, head=known.head or _head(found, file))
-    new = TakenFile(source.store, found.identity, found.shown, head=_head(found, file))
+    if known and _is_continuation(known, found, file):
+        return replace(known, path=found.printable_path, head=known.head or _read_head(found, file))
+    new = FilePosition(source.store, found.identity, found.printable_path, head=_read_head(found, file))
     if not new.head:
         return new
-    for other in ledger.alike(source.store, new.head):
-        if _goes_on(other, found, file):
-            return replace(other, identity=found.identity, path=found.shown)
+    for other in ledger.find_by_beginning(source.store, new.head):
+        if _is_continuation(other, found, file):
+            return replace(other, identity=found.identity, path=found.printable_path)
     return new
 
 
-def _head(found: FoundFile, file: BinaryIO) -> bytes:
+def _read_head(found: FoundFile, file: BinaryIO) -> bytes:
     if found.size < COMPARED:
         return b""
     file.seek(0)
-    return digest(file.read(COMPARED))
+    return digest_of_bytes(file.read(COMPARED))
 
 
-def is_settled(known: TakenFile, found: FoundFile) -> bool:
+def is_read_to_end(known: FilePosition, found: FoundFile) -> bool:
     """Return whether a file is unchanged since it was read to its end."""
     return known.ended and _is_unchanged(known, found)
 
 
-def _is_unchanged(known: TakenFile, found: FoundFile) -> bool:
+def _is_unchanged(known: FilePosition, found: FoundFile) -> bool:
     return (known.size, known.modified_us, known.version) == (found.size, found.modified_us, found.version)
 
 
-def _goes_on(known: TakenFile, found: FoundFile, file: BinaryIO) -> bool:
+def _is_continuation(known: FilePosition, found: FoundFile, file: BinaryIO) -> bool:
     """Return whether a file still contains what was read of it; except for lines and gzip, it must be unchanged."""
     place = known.place
     if place.form == "lines":
-        if found.size < place.position or not _begins_alike(known, found, file):
+        if found.size < place.position or not _has_same_beginning(known, found, file):
             return False
         file.seek(place.position - known.tail_bytes)
-        return digest(file.read(known.tail_bytes)) == known.tail
+        return digest_of_bytes(file.read(known.tail_bytes)) == known.tail
     if place.form == "gzip" and found.size >= known.size and known.head:
-        return _head(found, file) == known.head
+        return _read_head(found, file) == known.head
     return place != FilePlace() and _is_unchanged(known, found)
 
 
-def _begins_alike(known: TakenFile, found: FoundFile, file: BinaryIO) -> bool:
+def _has_same_beginning(known: FilePosition, found: FoundFile, file: BinaryIO) -> bool:
     """Return whether the beginning of a file is unchanged.
 
     If a file is rewritten while it is read, its position is one in the new file. A store with versions needs no check,
     because a file is read in one version.
     """
-    return bool(found.version) or not known.head or _head(found, file) == known.head
+    return bool(found.version) or not known.head or _read_head(found, file) == known.head
 
 
 TORN_US = 24 * 3600 * 1_000_000
@@ -92,7 +92,7 @@ _SHOWN = 64 << 10
 
 
 @dataclass
-class Intake:
+class IngestReport:
     """Counts of files and events, and the reasons why some were not ingested.
 
     files: checked; unchanged: without new events; events: ingested; losses: those of them in which a transport reports
@@ -114,23 +114,23 @@ class Intake:
     reasons: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
 
-    def note(self, reason: str) -> None:
+    def add_reason(self, reason: str) -> None:
         """Add a reason, if there are not too many yet."""
         if len(self.reasons) < _REASONS and reason not in self.reasons:
             self.reasons.append(reason)
 
-    def note_file(self, reason: str) -> None:
+    def add_file_reason(self, reason: str) -> None:
         """Add a reason that concerns a whole file; it replaces the last one if there are too many."""
         if reason not in self.reasons:
             self.reasons.insert(0, reason)
             del self.reasons[_REASONS:]
 
     @property
-    def is_well(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether all complete events are in the lake."""
         return not (self.rejected or self.refused or self.unreadable or self.stopped)
 
-    def wait_for(self, known: TakenFile) -> None:
+    def count_incomplete_file(self, known: FilePosition) -> None:
         """Count a file with an incomplete end."""
         self.waiting += 1
         if len(self.torn) < _REASONS:
@@ -138,12 +138,12 @@ class Intake:
                 f"{known.path}: the end after line {known.place.line} is incomplete; it is rejected after a day"
             )
 
-    def begin_look(self) -> None:
+    def begin_pass(self) -> None:
         """Reset the counts that each pass over the files starts from zero."""
         self.files = self.unchanged = self.waiting = 0
         self.torn.clear()
 
-    def shown(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the counts and reasons for an answer."""
         found = asdict(self)
         found["reasons"] += found.pop("torn")
@@ -151,91 +151,93 @@ class Intake:
 
 
 @dataclass(frozen=True)
-class Deletion:
+class DeletionLimits:
     """Which ingested files may be deleted: those acknowledged before both times, by this machine's clock (us)."""
 
     rested_us: int
     in_bronze_us: int
 
 
-class FileTaker:
+class FileIngester:
     """Ingests files into one receiver."""
 
     def __init__(
         self,
-        ledger: TakenLedger,
+        ledger: IngestLedger,
         sender: BatchSender,
         claim: GetClaim,
-        on_batch: Callable[[Intake], None],
-        most_rejected: int = MOST_REJECTED,
+        on_batch: Callable[[IngestReport], None],
+        max_rejected: int = MOST_REJECTED,
     ) -> None:
         """Set up a taker that has read nothing yet.
 
-        on_batch: called with the counts so far after each batch; most_rejected: lines of a file that are not events,
+        on_batch: called with the counts so far after each batch; max_rejected: lines of a file that are not events,
         after which the rest of the file is not read.
         """
         self._ledger = ledger
         self._sender = sender
         self._claim = claim
         self._on_batch = on_batch
-        self._most_rejected = most_rejected
-        self.done = Intake()
+        self._most_rejected = max_rejected
+        self.done = IngestReport()
         self._refused: set[tuple[str, str]] = set()
         self._settled: set[int] = set()  # hashes of listed files; any change of a file changes its hash
         self._undeletable: HeadwaterError | None = None
-        self._begin()
+        self._reset_batch()
 
-    def _begin(self) -> None:
+    def _reset_batch(self) -> None:
         self._events: list[bytes] = []
         self._size = 0
         self._of: list[tuple[tuple[str, str], int]] = []
         self._bad: list[tuple[tuple[str, str], int, bytes]] = []
-        self._reached: dict[tuple[str, str], TakenFile] = {}
+        self._reached: dict[tuple[str, str], FilePosition] = {}
 
-    def take(self, sources: Sequence[FileSource], since_us: int = 0, deletion: Deletion | None = None) -> None:
+    def ingest(self, sources: Sequence[FileSource], since_us: int = 0, deletion: DeletionLimits | None = None) -> None:
         """Ingest new events of files modified at or after a time; may be called again after a Retry or WrongSetting.
 
         An error of a deletion is raised after all files were ingested.
         """
-        self.done.begin_look()
+        self.done.begin_pass()
         self._undeletable = None
-        self._begin()
+        self._reset_batch()
         for source in sources:
             for found in source.files(since_us):
-                self._look(source, found, deletion)
-        self._flush()
+                self._check_file(source, found, deletion)
+        self._send_batch()
         self._refused.clear()  # they are in the ledger now
         if self._undeletable:
             raise self._undeletable
 
-    def _look(self, source: FileSource, found: FoundFile, deletion: Deletion | None) -> None:
+    def _check_file(self, source: FileSource, found: FoundFile, deletion: DeletionLimits | None) -> None:
         self.done.files += 1
         if deletion is None and hash((source.store, found)) in self._settled:
             self.done.unchanged += 1
             return
         known = self._ledger.find(source.store, found.identity)
-        if known and is_settled(known, found) and not _is_given_up(known, found):
-            self._let_be(source, found, known, deletion)
+        if known and is_read_to_end(known, found) and not _is_rest_skipped(known, found):
+            self._keep_or_delete_unchanged(source, found, known, deletion)
         else:
-            self._take_file(source, found)
+            self._ingest_file(source, found)
 
-    def _let_be(self, source: FileSource, found: FoundFile, known: TakenFile, deletion: Deletion | None) -> None:
+    def _keep_or_delete_unchanged(
+        self, source: FileSource, found: FoundFile, known: FilePosition, deletion: DeletionLimits | None
+    ) -> None:
         self.done.unchanged += 1
         if known.torn:
-            self.done.wait_for(known)
+            self.done.count_incomplete_file(known)
         else:
-            self._remember(source, found)
+            self._remember_file(source, found)
         is_over = deletion and 0 < known.taken_us < min(deletion.rested_us, deletion.in_bronze_us)
-        if is_over and not known.torn and not known.refused and self._delete(source, found):
-            self._ledger.forget(known)
+        if is_over and not known.torn and not known.refused and self._delete_file(source, found):
+            self._ledger.delete_position(known)
             self.done.deleted += 1
 
-    def _remember(self, source: FileSource, found: FoundFile) -> None:
+    def _remember_file(self, source: FileSource, found: FoundFile) -> None:
         if len(self._settled) >= _SETTLED:
             self._settled.clear()  # most of them may no longer exist
         self._settled.add(hash((source.store, found)))
 
-    def _delete(self, source: FileSource, found: FoundFile) -> bool:
+    def _delete_file(self, source: FileSource, found: FoundFile) -> bool:
         """Delete a file. If a deletion fails, no other is tried in this pass."""
         if self._undeletable:
             return False
@@ -245,51 +247,53 @@ class FileTaker:
             self._undeletable = error
             return False
 
-    def _take_file(self, source: FileSource, found: FoundFile) -> None:
+    def _ingest_file(self, source: FileSource, found: FoundFile) -> None:
         try:
             with source.open(found) as file:
-                known = recognize(self._ledger, source, found, file)
+                known = find_file_position(self._ledger, source, found, file)
                 seen = replace(known, size=found.size, modified_us=found.modified_us, version=found.version)
-                self._read(found, seen, read_pieces(file, known.place, self._claim))
+                self._read_events(found, seen, read_file_events(file, known.place, self._claim))
         except FileGone:
             return
-        except NoEvents as error:
-            self._pass_over(found, str(error))
-            self._reach(TakenFile(source.store, found.identity, found.shown, *found[2:], ended=True, refused=True))
+        except UnknownFileFormat as error:
+            self._skip_file(found, str(error))
+            self._advance_position(
+                FilePosition(source.store, found.identity, found.printable_path, *found[2:], ended=True, refused=True)
+            )
         except OSError as error:
-            self._pass_over(found, f"it cannot be read: {error.strerror or error}")
+            self._skip_file(found, f"it cannot be read: {error.strerror or error}")
 
-    def _pass_over(self, found: FoundFile, why: str) -> None:
-        reason = f"{found.shown}: {why}"
+    def _skip_file(self, found: FoundFile, why: str) -> None:
+        reason = f"{found.printable_path}: {why}"
         self.done.unreadable += reason not in self.done.reasons  # counted once, not in each pass
-        self.done.note(reason)
+        self.done.add_reason(reason)
 
-    def _read(self, found: FoundFile, reached: TakenFile, pieces: Iterator[Piece]) -> None:
+    def _read_events(self, found: FoundFile, reached: FilePosition, pieces: Iterator[FileEvent]) -> None:
         reached = replace(reached, ended=False, torn=False)
         rejected = 0
         for piece in pieces:
             if rejected >= self._most_rejected:
-                self._stop(reached, rejected)
+                self._stop_reading_file(reached, rejected)
                 return
-            if not piece.whole and not _is_at_rest(found):
-                self.done.wait_for(reached)
+            if not piece.whole and not _is_no_longer_written(found):
+                self.done.count_incomplete_file(reached)
                 reached = replace(reached, torn=True)
                 break
-            reached = _behind(reached, piece)
-            rejected += not self._add(reached, piece)
-        self._reach(replace(reached, ended=True))
+            reached = _position_after(reached, piece)
+            rejected += not self._add_to_batch(reached, piece)
+        self._advance_position(replace(reached, ended=True))
 
-    def _stop(self, reached: TakenFile, rejected: int) -> None:
+    def _stop_reading_file(self, reached: FilePosition, rejected: int) -> None:
         """Leave the rest of a file unread until it changes. It is not deleted, like files with refused events."""
         self.done.stopped += 1
-        self.done.note_file(
+        self.done.add_file_reason(
             f"{reached.path}: {rejected:,} of its lines are not events, so it is not read after line "
             f"{reached.place.line}. Move it out of the folder, or change it and run `headwater ingest` with a larger "
             "--max-rejected."
         )
-        self._reach(replace(reached, ended=True, refused=True))
+        self._advance_position(replace(reached, ended=True, refused=True))
 
-    def _add(self, reached: TakenFile, piece: Piece) -> bool:
+    def _add_to_batch(self, reached: FilePosition, piece: FileEvent) -> bool:
         """Add a piece to the batch. Return whether it is an event."""
         key = reached.store, reached.identity
         text = piece.text.strip()
@@ -305,53 +309,53 @@ class FileTaker:
             self._of.append((key, piece.line))
             self._size += len(text)
             self.done.losses += lost is not None
-        self._reach(reached)
+        self._advance_position(reached)
         return is_event
 
-    def _reach(self, reached: TakenFile) -> None:
+    def _advance_position(self, reached: FilePosition) -> None:
         """Note how far a file is read, and send the batch if it is full."""
         self._reached[reached.store, reached.identity] = reached
         count = max(len(self._events), len(self._bad), len(self._reached) // 2)
         if count >= BATCH or self._size >= BATCH_BYTES:
-            self._flush()
+            self._send_batch()
 
-    def _flush(self) -> None:
+    def _send_batch(self) -> None:
         """Send the batch, then store the positions. After a kill in between it is sent again; the lake deduplicates."""
-        reach("ingest.read")
+        reach_failpoint("ingest.read")
         refused = self._sender.send(self._events)
         for index, reason in refused.items():
-            self._refuse(*self._of[index], reason)
+            self._record_refusal(*self._of[index], reason)
         for key, line, text in self._bad:
-            reason_of_bad = self._sender.quarantine(text, self._reached[key].path, line)
+            reason_of_bad = self._sender.send_rejected_line(text, self._reached[key].path, line)
             if reason_of_bad is None:
                 self.done.rejected += 1
-                self.done.note(f"{self._reached[key].path}:{line}: not an event; see `headwater rejected`")
+                self.done.add_reason(f"{self._reached[key].path}:{line}: not an event; see `headwater rejected`")
             else:
-                self._refuse(key, line, reason_of_bad)
+                self._record_refusal(key, line, reason_of_bad)
         self.done.events += len(self._events) - len(refused)
-        reach("ingest.answered")
+        reach_failpoint("ingest.answered")
         now_us, some = time.time_ns() // 1000, self._refused
-        self._ledger.keep(
+        self._ledger.store_positions(
             replace(each, taken_us=now_us, refused=each.refused or key in some) for key, each in self._reached.items()
         )
-        reach("ingest.kept")
-        self._begin()
+        reach_failpoint("ingest.kept")
+        self._reset_batch()
         self._on_batch(self.done)
 
-    def _refuse(self, key: tuple[str, str], line: int, reason: str) -> None:
+    def _record_refusal(self, key: tuple[str, str], line: int, reason: str) -> None:
         self.done.refused += 1
-        self.done.note(f"{self._reached[key].path}:{line}: {reason}")
+        self.done.add_reason(f"{self._reached[key].path}:{line}: {reason}")
         self._refused.add(key)
 
 
-def _behind(reached: TakenFile, piece: Piece) -> TakenFile:
+def _position_after(reached: FilePosition, piece: FileEvent) -> FilePosition:
     tail = piece.text[-COMPARED:] if piece.behind.form == "lines" else b""
-    return replace(reached, place=piece.behind, tail=digest(tail), tail_bytes=len(tail))
+    return replace(reached, place=piece.behind, tail=digest_of_bytes(tail), tail_bytes=len(tail))
 
 
-def _is_at_rest(found: FoundFile) -> bool:
+def _is_no_longer_written(found: FoundFile) -> bool:
     return found.modified_us + TORN_US < time.time_ns() // 1000
 
 
-def _is_given_up(known: TakenFile, found: FoundFile) -> bool:
-    return known.torn and _is_at_rest(found)
+def _is_rest_skipped(known: FilePosition, found: FoundFile) -> bool:
+    return known.torn and _is_no_longer_written(found)

@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class TakenFile:
+class FilePosition:
     """How far a file was ingested.
 
     size, modified_us, version: as the file was listed then; ended: it was read up to its end or an incomplete end.
@@ -58,7 +58,7 @@ _COLUMNS = "store, identity, path, size, modified_us, version, form, position, l
 _COLUMNS += "ended, torn, refused, taken_us"
 
 
-class TakenLedger:
+class IngestLedger:
     """The ledger. One process at a time has it open; the system releases the lock when the process ends."""
 
     def __init__(self, path: Path) -> None:
@@ -90,32 +90,32 @@ class TakenLedger:
                 raise Retry(f"Cannot store the ingest state in {path}: {explain(error, 'state')}") from error
             raise WrongSetting(f"Cannot store the ingest state in {path}: {error}. Choose another --state.") from error
 
-    def find(self, store: str, identity: str) -> TakenFile | None:
+    def find(self, store: str, identity: str) -> FilePosition | None:
         """Return how far a file was ingested."""
         query = f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND identity = ?"
-        with self._used():
-            return next(map(_taken_file, self._file.execute(query, (store, identity))), None)
+        with self._disk_errors():
+            return next(map(_from_row, self._file.execute(query, (store, identity))), None)
 
-    def alike(self, store: str, head: bytes) -> list[TakenFile]:
+    def find_by_beginning(self, store: str, head: bytes) -> list[FilePosition]:
         """Return how far files of lines with the same beginning were ingested: the file may be one of them, renamed."""
         where = "store = ? AND head = ? AND form = 'lines' AND head != x'' LIMIT 10"
-        with self._used():
-            return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
+        with self._disk_errors():
+            return [*map(_from_row, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
 
-    def keep(self, taken: Iterable[TakenFile]) -> None:
+    def store_positions(self, positions: Iterable[FilePosition]) -> None:
         """Store how far files were ingested, all or none. Raises Retry if the disk cannot be written."""
         marks = ",".join("?" * _COLUMNS.count(",") + "?")
-        with self._used(), self._file:
+        with self._disk_errors(), self._file:
             self._file.execute("BEGIN")
-            self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
+            self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_to_row, positions))
 
-    def forget(self, taken: TakenFile) -> None:
+    def delete_position(self, taken: FilePosition) -> None:
         """Forget a file that no longer exists."""
-        with self._used():
+        with self._disk_errors():
             self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
 
     @contextmanager
-    def _used(self) -> Iterator[None]:
+    def _disk_errors(self) -> Iterator[None]:
         try:
             with transient_faults_as_retry(f"store the ingest state in {self.path}"):
                 yield
@@ -148,13 +148,13 @@ def ledger_path(state: Path, receiver: str) -> Path:
     return state.expanduser() / f"{name}-{blake2b(receiver.rstrip('/').encode(), digest_size=4).hexdigest()}.sqlite"
 
 
-def _row(taken: TakenFile) -> tuple[object, ...]:
+def _to_row(taken: FilePosition) -> tuple[object, ...]:
     return (
         taken.store, taken.identity, taken.path, taken.size, taken.modified_us, taken.version, *taken.place,
         taken.tail, taken.tail_bytes, taken.head, taken.ended, taken.torn, taken.refused, taken.taken_us,
     )  # fmt: skip
 
 
-def _taken_file(row: Sequence[Any]) -> TakenFile:
+def _from_row(row: Sequence[Any]) -> FilePosition:
     cells: list[Any] = [*row[:6], FilePlace(*row[6:9]), *row[9:12], *map(bool, row[12:15]), row[15]]
-    return TakenFile(*cells)
+    return FilePosition(*cells)

@@ -11,9 +11,9 @@ from headwater.events.cpu_budget import TOO_SLOW, CpuBudget
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event
 from headwater.events.event_reader import EventReader
-from headwater.events.facet_digests import canonical
+from headwater.events.facet_digests import canonical_json
 from headwater.events.position import Position, Source
-from headwater.events.redaction import redact
+from headwater.events.redaction import redact_value
 from headwater.events.rows import (
     Row,
     content_rows,
@@ -26,7 +26,7 @@ from headwater.events.rows import (
     shape_row,
 )
 from headwater.intake.event_log import ClaimReader, LoggedRecord, RecordKind
-from headwater.intake.parser.run_scopes import NamespaceLookup, apply_key_scopes, no_known_runs
+from headwater.intake.parser.run_scopes import NamespaceLookup, apply_key_scopes, find_no_runs
 from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED, SHAPES, stored_key
 
 MAX_REJECTED_BODY = 1 << 20
@@ -68,7 +68,7 @@ class ParserContext:
     """The state of the lake before a batch.
 
     ids: recently stored events; hashes: facets whose rows are stored; decided: sequences that an interrupted attempt
-    has already stored (see `Bronze.decided`); sparse: gaps in sequence numbers are expected and not noted;
+    has already stored (see `Bronze.stored_sequences`); sparse: gaps in sequence numbers are expected and not noted;
     run_namespaces: looks up in which namespace runs began.
     """
 
@@ -77,46 +77,46 @@ class ParserContext:
     hashes: Container[bytes]
     decided: Container[int]
     sparse: bool = False
-    run_namespaces: NamespaceLookup = no_known_runs
+    run_namespaces: NamespaceLookup = find_no_runs
 
 
 def build_batch(
-    source: Source, records: Sequence[LoggedRecord], before: ParserContext, reader: EventReader, claims: ClaimReader
+    source: Source, records: Sequence[LoggedRecord], context: ParserContext, reader: EventReader, claims: ClaimReader
 ) -> BronzeBatch:
     """Convert records to rows. Missing sequence numbers become gaps or holes.
 
     records: in order, all after the watermark.
     """
     batch = BronzeBatch(records[-1].sequence, records[-1].received_us)
-    _note_gaps(batch, source, () if before.sparse else records, before.watermark)
-    open_ = [record for record in records if record.sequence not in before.decided]
+    _add_gaps(batch, source, () if context.sparse else records, context.watermark)
+    open_ = [record for record in records if record.sequence not in context.decided]
     events = [record for record in open_ if record.kind is not RecordKind.REFUSAL]
-    bodies = [_body(record, claims) for record in events]
+    bodies = [_read_body(record, claims) for record in events]
     found = reader.read([body if isinstance(body, bytes) else b"" for body in bodies])
     read = [body if isinstance(body, InvalidEvent) else each for body, each in zip(bodies, found, strict=True)]
-    outcomes, batch.begun = apply_key_scopes(events, read, before.run_namespaces)
+    outcomes, batch.begun = apply_key_scopes(events, read, context.run_namespaces)
     for record, outcome in zip(events, outcomes, strict=True):
-        _sort_in(batch, _position(source, record), record, before, outcome)
+        _add_outcome(batch, _position(source, record), record, context, outcome)
     for record in open_:
         if record.kind is RecordKind.REFUSAL:
             batch.add(REFUSED.name, record.sequence, refused_row(_position(source, record), record.body))
     return batch
 
 
-def bisect(
+def process_bisecting(
     records: Sequence[LoggedRecord],
     watermark: int,
-    work: Callable[[Sequence[LoggedRecord], int], None],
+    process: Callable[[Sequence[LoggedRecord], int], None],
     reject: Callable[[LoggedRecord, int, InvalidEvent], None],
 ) -> None:
     """Process records after a watermark. On an error of the data, halve the records until only bad ones fail."""
     try:
-        work(records, watermark)
+        process(records, watermark)
     except _DATA_FAULTS as error:
         if len(records) > 1:
             middle = len(records) // 2
-            bisect(records[:middle], watermark, work, reject)
-            bisect(records[middle:], records[middle - 1].sequence, work, reject)
+            process_bisecting(records[:middle], watermark, process, reject)
+            process_bisecting(records[middle:], records[middle - 1].sequence, process, reject)
             return
         fault = InvalidEvent(
             "unstorable", f"The event cannot be stored: {type(error).__name__}: {error}.", "Report this error."
@@ -124,98 +124,98 @@ def bisect(
         reject(records[0], watermark, fault)
 
 
-def lost_batch(source: Source, watermark: int, tail: int) -> BronzeBatch:
+def build_gap_batch(source: Source, watermark: int, tail: int) -> BronzeBatch:
     """Build a batch that records everything after the watermark up to `tail` as one gap."""
     now = time.time_ns() // 1000
     batch = BronzeBatch(tail, now)
     position = Position(source, watermark + 1, now)
-    _lose(batch, position, tail)
+    _add_gap(batch, position, tail)
     return batch
 
 
-def rejected_batch(source: Source, record: LoggedRecord, watermark: int, error: InvalidEvent) -> BronzeBatch:
+def build_rejection_batch(source: Source, record: LoggedRecord, watermark: int, error: InvalidEvent) -> BronzeBatch:
     """Build a batch that rejects one record."""
     batch = BronzeBatch(record.sequence, record.received_us)
-    _note_gaps(batch, source, [record], watermark)
-    _reject(batch, _position(source, record), record, error)
+    _add_gaps(batch, source, [record], watermark)
+    _add_rejection(batch, _position(source, record), record, error)
     return batch
 
 
-def _reject(batch: BronzeBatch, position: Position, record: LoggedRecord, error: InvalidEvent) -> None:
-    body = "" if error.reason == TOO_SLOW else readable(record.body)
+def _add_rejection(batch: BronzeBatch, position: Position, record: LoggedRecord, error: InvalidEvent) -> None:
+    body = "" if error.reason == TOO_SLOW else rejected_body_text(record.body)
     row = rejected_row(position, error, record.http, body)
     batch.add(REJECTED.name, record.sequence, row)
     batch.rejected += 1
 
 
-def _lose(batch: BronzeBatch, position: Position, last: int) -> None:
+def _add_gap(batch: BronzeBatch, position: Position, last: int) -> None:
     batch.add(REJECTED.name, position.sequence, gap_row(position, last))
     batch.lost += last - position.sequence + 1
 
 
-def readable(body: bytes) -> str:
+def rejected_body_text(body: bytes) -> str:
     """Return a rejected body as text without secrets, whatever its bytes are; empty if that takes too long."""
     try:
-        return _readable(body, CpuBudget())[:MAX_REJECTED_BODY]
+        return _redacted_text(body, CpuBudget())[:MAX_REJECTED_BODY]
     except InvalidEvent:
         return ""
 
 
-def _readable(body: bytes, budget: CpuBudget) -> str:
+def _redacted_text(body: bytes, budget: CpuBudget) -> str:
     try:
         value = decode(body)
     except InvalidEvent:
-        return redact(body.decode("utf-8", "replace"), budget.check)
-    return canonical(redact(value, budget.check)).decode()
+        return redact_value(body.decode("utf-8", "replace"), budget.check)
+    return canonical_json(redact_value(value, budget.check)).decode()
 
 
-def _sort_in(
-    batch: BronzeBatch, position: Position, record: LoggedRecord, before: ParserContext, outcome: Event | InvalidEvent
+def _add_outcome(
+    batch: BronzeBatch, position: Position, record: LoggedRecord, context: ParserContext, outcome: Event | InvalidEvent
 ) -> None:
     sequence = record.sequence
     if isinstance(outcome, InvalidEvent):
-        _reject(batch, position, record, outcome)
-    elif outcome.id in before.ids or outcome.id in batch.ids:
+        _add_rejection(batch, position, record, outcome)
+    elif outcome.id in context.ids or outcome.id in batch.ids:
         batch.add(DUPLICATES.name, sequence, duplicate_row(position, outcome))
     else:
         batch.add(EVENTS.name, sequence, event_row(position, record.http, outcome))
         batch.ids[outcome.id] = None
-        _add_contents(batch, sequence, outcome, before)
+        _add_contents(batch, sequence, outcome, context)
 
 
-def _add_contents(batch: BronzeBatch, sequence: int, event: Event, before: ParserContext) -> None:
+def _add_contents(batch: BronzeBatch, sequence: int, event: Event, context: ParserContext) -> None:
     """Add the rows of an event's new facets. If its shape is stored, only run facets can be new."""
     shape = stored_key(SHAPES.name, event.shape)
-    known = shape in before.hashes or shape in batch.hashes
+    known = shape in context.hashes or shape in batch.hashes
     for content in event.run_contents if known else event.contents:
-        _add_content(batch, sequence, content, before)
+        _add_content(batch, sequence, content, context)
     if not known:
         batch.hashes.add(shape)
         batch.add(SHAPES.name, sequence, shape_row(event.said))
 
 
-def _add_content(batch: BronzeBatch, sequence: int, content: Content, before: ParserContext) -> None:
+def _add_content(batch: BronzeBatch, sequence: int, content: Content, context: ParserContext) -> None:
     key = stored_key(content.table, content.content_hash)
-    if key not in before.hashes and key not in batch.hashes:
+    if key not in context.hashes and key not in batch.hashes:
         batch.hashes.add(key)
         rows = batch.rows.setdefault(content.table, [])
         rows.extend((sequence, row) for row in content_rows(content))
 
 
-def _note_gaps(batch: BronzeBatch, source: Source, records: Sequence[LoggedRecord], watermark: int) -> None:
+def _add_gaps(batch: BronzeBatch, source: Source, records: Sequence[LoggedRecord], watermark: int) -> None:
     expected = watermark + 1
     for record in records:
         first_hole = max(expected, record.sequence - record.holes)
         if first_hole > expected:
             position = Position(source, expected, record.received_us)
-            _lose(batch, position, first_hole - 1)
+            _add_gap(batch, position, first_hole - 1)
         if record.sequence > first_hole:
             position = Position(source, first_hole, record.received_us)
             batch.add(REJECTED.name, first_hole, hole_row(position, record.sequence - 1))
         expected = record.sequence + 1
 
 
-def _body(record: LoggedRecord, claims: ClaimReader) -> bytes | InvalidEvent:
+def _read_body(record: LoggedRecord, claims: ClaimReader) -> bytes | InvalidEvent:
     if record.kind is not RecordKind.CLAIM:
         return record.body
     try:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from headwater.common.errors import InvalidEvent, LogMissing
 from headwater.events.event_reader import EventReader
-from headwater.intake.event_log import LoggedRecord, LogReader, RecordKind, each
-from headwater.lake.bronze_tables import Bronze, Stored
-from headwater.lake.ownership import changed, check_epoch
+from headwater.intake.event_log import LoggedRecord, LogReader, RecordKind, call_all_readers
+from headwater.lake.bronze_tables import Bronze, StoredRecord
+from headwater.lake.ownership import changed_log_error, check_epoch
 
 
-def check_log_is_of_lake(readers: Sequence[LogReader], bronze: Bronze) -> None:
+def check_log_belongs_to_lake(readers: Sequence[LogReader], bronze: Bronze) -> None:
     """Check that the log that fed the lake exists and is this one; then close the readers.
 
     Raises WrongSetting if log and lake do not belong together; LogUnavailable or LakeUnavailable if the check is not
@@ -19,7 +19,7 @@ def check_log_is_of_lake(readers: Sequence[LogReader], bronze: Bronze) -> None:
         if epoch := bronze.expected_epoch():
             check_log_matches(readers, bronze)
     except LogMissing:
-        raise changed(f"the log {epoch} fed the lake, but there is no log: it was deleted or moved") from None
+        raise changed_log_error(f"the log {epoch} fed the lake, but there is no log: it was deleted or moved") from None
     finally:
         for reader in readers:
             reader.close()
@@ -32,20 +32,22 @@ def check_log_matches(readers: Sequence[LogReader], bronze: Bronze) -> None:
     as long, but contains other records.
     """
     properties, passed = bronze.properties(), bronze.watermarks([reader.source for reader in readers])
-    tails = each(readers, lambda reader: reader.tail())
+    tails = call_all_readers(readers, lambda reader: reader.tail())
     for (source, watermark), tail in zip(passed.items(), tails, strict=True):
         check_epoch(properties, source, tail=tail, watermark=watermark)
-    found = each(readers, lambda reader: reader.at(passed[reader.source]) if passed[reader.source] else None)
+    found = call_all_readers(
+        readers, lambda reader: reader.at(passed[reader.source]) if passed[reader.source] else None
+    )
     for (source, watermark), record in zip(passed.items(), found, strict=True):
         stored = bronze.stored_at(source, watermark) if record else None
-        if record and stored and not _is_same(record, stored):
-            raise changed(
+        if record and stored and not _is_same_record(record, stored):
+            raise changed_log_error(
                 f"record {watermark}, the newest in the lake, is a different record in the log: an older log was "
                 "restored and written to"
             )
 
 
-def _is_same(record: LoggedRecord, stored: Stored) -> bool:
+def _is_same_record(record: LoggedRecord, stored: StoredRecord) -> bool:
     """Compare time and run id. The event id is not compared, because it may change with a release's redaction rules."""
     if record.received_us != stored.received_us:
         return False

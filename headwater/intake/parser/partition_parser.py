@@ -13,10 +13,10 @@ from headwater.intake.event_log import Claims, LoggedRecord, LogReader, RecordKi
 from headwater.intake.parser.bronze_batch import (
     BronzeBatch,
     ParserContext,
-    bisect,
     build_batch,
-    lost_batch,
-    rejected_batch,
+    build_gap_batch,
+    build_rejection_batch,
+    process_bisecting,
 )
 from headwater.intake.parser.dedupe_window import MAX_AGE_US, MAX_IDS, DedupeWindow
 from headwater.intake.parser.log_match import check_log_matches
@@ -38,7 +38,7 @@ GAP = (
 )  # alerts of deployed apps look for "are lost: the log let go of them"
 
 
-class Parser:
+class PartitionParser:
     """Moves one partition of a log into bronze. Two parsers on one partition are safe, but do the work twice."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Parser:
         self._begun = RunNamespaces(bronze.run_namespaces)
         self.committed = _UNKNOWN
         """The newest sequence in the lake, as this process last committed or read it."""
-        self._done = _Done()
+        self._done = _DeliveryCounts()
         self.filled = False
         """Whether the last step filled a batch, so that more records are probably waiting."""
         bronze.create(owner, self._source.epoch)
@@ -72,7 +72,7 @@ class Parser:
         """Return the newest sequence number in the lake."""
         return self._bronze.watermark(self._source)
 
-    def step(self, limit: int = BATCH_RECORDS) -> int:
+    def commit_next(self, limit: int = BATCH_RECORDS) -> int:
         """Commit at most `limit` records. Returns their number, 0 if there are none.
 
         Raises LogUnavailable or LakeUnavailable; the next call starts again at the watermark.
@@ -84,50 +84,52 @@ class Parser:
             )
         records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
         if not records and (lost := self._reader.lost(watermark)):
-            return self._skip_lost(watermark, lost)
-        fitting = self._fitting(records)
-        self.filled = len(fitting) == limit or len(fitting) < len(records) or _bytes(records) >= BATCH_BYTES
-        return self._take(fitting, watermark)
+            return self._record_gap(watermark, lost)
+        fitting = self._limit_batch_bytes(records)
+        self.filled = len(fitting) == limit or len(fitting) < len(records) or _body_bytes(records) >= BATCH_BYTES
+        return self._commit_records(fitting, watermark)
 
     def reject_next(self, error: InvalidEvent) -> int:
         """Reject the next record without reading its body, because the body may kill the process."""
         watermark = self._start_from_watermark()
         records = self._reader.read(watermark, limit=1, max_bytes=1)
         for record in records:
-            self._reject(replace(record, kind=RecordKind.EVENT, body=b""), watermark, error)
+            self._commit_rejection(replace(record, kind=RecordKind.EVENT, body=b""), watermark, error)
         return len(records)
 
-    def take(self, delivered: Sequence[LoggedRecord]) -> int:
+    def commit_delivery(self, delivered: Sequence[LoggedRecord]) -> int:
         """Commit a batch that a trigger delivered. Skips committed records, and reads missing ones from the log.
 
         Returns how many of the delivered records were new. Writes one log line (`REPORT`), which alerts of
         deployments parse.
         """
-        self._done = _Done()
+        self._done = _DeliveryCounts()
         watermark = self._start_from_watermark(delivered[0].received_us if delivered else None)
         taken = fresh = [record for record in delivered if record.sequence > watermark]
         while fresh:
-            records = self._fitting(self._missing(watermark, fresh[0].sequence) or _unbroken(fresh))
-            self._take(records, watermark)
+            records = self._limit_batch_bytes(
+                self._read_missing(watermark, fresh[0].sequence) or _up_to_first_gap(fresh)
+            )
+            self._commit_records(records, watermark)
             watermark = records[-1].sequence
             fresh = [record for record in fresh if record.sequence > watermark]
         self._done.report(self._source.partition, watermark)
         return len(taken)
 
-    def _missing(self, after: int, until: int) -> list[LoggedRecord]:
+    def _read_missing(self, after: int, until: int) -> list[LoggedRecord]:
         """Read the records between the watermark and the next record; empty if the log has lost them (a gap)."""
         if until == after + 1:
             return []
         return self._reader.read_between(after, until, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES)
 
-    def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
+    def _commit_records(self, records: Sequence[LoggedRecord], watermark: int) -> int:
         if records:
             self._done.begin(records)
             self.committed = _UNKNOWN  # if this attempt fails, the next one must read what it has stored
-            bisect(records, watermark, self._commit, self._reject)
+            process_bisecting(records, watermark, self._build_and_commit, self._commit_rejection)
         return len(records)
 
-    def _fitting(self, records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
+    def _limit_batch_bytes(self, records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
         """Limit a batch to BATCH_BYTES of bodies, including claims."""
         size = 0
         for count, record in enumerate(records):
@@ -136,30 +138,30 @@ class Parser:
                 return records[:count]
         return records
 
-    def _skip_lost(self, watermark: int, tail: int) -> int:
+    def _record_gap(self, watermark: int, tail: int) -> int:
         """Record a gap up to `tail` for records that the log has lost."""
-        self._put(lost_batch(self._source, watermark, tail))
+        self._commit_batch(build_gap_batch(self._source, watermark, tail))
         return tail - watermark
 
-    def _commit(self, records: Sequence[LoggedRecord], watermark: int) -> None:
+    def _build_and_commit(self, records: Sequence[LoggedRecord], watermark: int) -> None:
         before = ParserContext(watermark, self._window, self._hashes, self._decided, run_namespaces=self._begun)
         with gc_paused():
             batch = build_batch(self._source, records, before, self._event_reader, self._claims)
-        self._put(batch)
+        self._commit_batch(batch)
 
-    def _reject(self, record: LoggedRecord, watermark: int, error: InvalidEvent) -> None:
+    def _commit_rejection(self, record: LoggedRecord, watermark: int, error: InvalidEvent) -> None:
         log.warning("Record %d is rejected: %s", record.sequence, error)
         batch = BronzeBatch(record.sequence, record.received_us)
         if record.sequence not in self._decided:  # otherwise the record has a row, and only the watermark moves
-            batch = rejected_batch(self._source, record, watermark, error)
-        self._put(batch)
+            batch = build_rejection_batch(self._source, record, watermark, error)
+        self._commit_batch(batch)
 
-    def _put(self, batch: BronzeBatch) -> None:
+    def _commit_batch(self, batch: BronzeBatch) -> None:
         acknowledged = self._reader.acknowledged()
         self._settled = self._bronze.commit(self._source, batch.rows, batch.last, acknowledged, self._settled)
         self._window.add(batch.received_us, list(batch.ids))
         self._hashes |= batch.hashes
-        self._begun.remember(batch.begun)
+        self._begun.cache_namespaces(batch.begun)
         if len(self._hashes) > MAX_HASHES:
             self._hashes = set(batch.hashes)  # a dropped hash is stored again, which readers ignore
         self._done.rejected += batch.rejected
@@ -180,14 +182,16 @@ class Parser:
             since_us = received_us - MAX_AGE_US
             self._window = DedupeWindow(self._bronze.recent_ids(self._source, watermark, since_us, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
-            self._settled = self._bronze.settle(self._source, watermark)  # before reading the decided sequences
-            self._decided = self._bronze.decided(self._source, watermark)
+            self._settled = self._bronze.delete_unfinished_rows(
+                self._source, watermark
+            )  # before reading the decided sequences
+            self._decided = self._bronze.stored_sequences(self._source, watermark)
             self.committed = watermark
         return watermark
 
 
 @dataclass(slots=True)
-class _Done:
+class _DeliveryCounts:
     """Counts of one delivery, for its log line."""
 
     records: int = 0
@@ -204,7 +208,7 @@ class _Done:
         log.info(REPORT, partition, self.records, last, self.rejected, waited_s)
 
 
-def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
+def _up_to_first_gap(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
     """Return the records up to the first missing sequence number."""
     for count, record in enumerate(records):
         if record.sequence != records[0].sequence + count:
@@ -212,5 +216,5 @@ def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
     return records
 
 
-def _bytes(records: Sequence[LoggedRecord]) -> int:
+def _body_bytes(records: Sequence[LoggedRecord]) -> int:
     return sum(len(record.body) for record in records)

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from headwater.common.errors import GiveUp, InvalidEvent, Retry
 from headwater.intake.event_log import LoggedRecord, LogReader
-from headwater.intake.parser.partition_parser import Parser
-from headwater.lake.attempts import Attempts
+from headwater.intake.parser.partition_parser import PartitionParser
+from headwater.lake.attempts import UnfinishedAttempts
 
 log = logging.getLogger(__name__)
 
@@ -26,54 +26,54 @@ class Partition:
     """The parser of one partition, and the number of attempts at its current batch."""
 
     reader: LogReader
-    parser: Parser
-    attempts: Attempts
+    parser: PartitionParser
+    attempts: UnfinishedAttempts
 
-    def step(self) -> int:
+    def commit_next(self) -> int:
         """Commit the next records of the log. Returns their number."""
-        limit = self.attempts.begin(self.parser.watermark())
+        limit = self.attempts.begin_batch(self.parser.watermark())
         try:
-            return self.parser.step(limit) if limit else self.parser.reject_next(_KILLS)
+            return self.parser.commit_next(limit) if limit else self.parser.reject_next(_KILLS)
         finally:
-            self.attempts.end()
+            self.attempts.end_batch()
 
-    def take(self, delivered: Sequence[LoggedRecord]) -> None:
+    def commit_delivery(self, delivered: Sequence[LoggedRecord]) -> None:
         """Commit a delivery of a trigger, in smaller parts if a process has died at these records before."""
         while delivered:
-            limit = self.attempts.begin(self.parser.watermark())
+            limit = self.attempts.begin_batch(self.parser.watermark())
             try:
                 if limit:
-                    self.parser.take(delivered[:limit])
+                    self.parser.commit_delivery(delivered[:limit])
                     delivered = delivered[limit:]
                 else:
                     self.parser.reject_next(_KILLS)
             finally:
-                self.attempts.end()
+                self.attempts.end_batch()
 
 
-class Trouble(Protocol):
+class WaitingPartitions(Protocol):
     """Records which partitions wait and why, for health checks."""
 
-    def begin(self, error: Exception, partition: str = "") -> str:
+    def record_trouble(self, error: Exception, partition: str = "") -> str:
         """Record why a partition waits; return the reason."""
 
-    def end(self, partition: str = "") -> None:
+    def record_recovery(self, partition: str = "") -> None:
         """Record that a partition works again."""
 
 
 class Partitions:
     """The partitions in a process of the Function App. Processes one delivery at a time."""
 
-    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, trouble: Trouble):
+    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, waiting: WaitingPartitions):
         """flush_s: minimum time between the starts of two commits, over all partitions of the process."""
         self._open_partition = open_partition
         self._flush_s = flush_s
-        self._trouble = trouble
+        self._trouble = waiting
         self._open: dict[str, Partition] = {}
         self._turn = threading.Lock()
         self._not_before = 0.0
 
-    def take(self, name: str, delivered: Sequence[LoggedRecord]) -> None:
+    def commit_delivery(self, name: str, delivered: Sequence[LoggedRecord]) -> None:
         """Commit a delivery to the lake; the trigger may write its checkpoint afterwards.
 
         Raises Retry or GiveUp, after a log line. Both must fail the trigger's invocation, so that the trigger repeats
@@ -85,10 +85,10 @@ class Partitions:
                 time.monotonic() + self._flush_s
             )  # from start to start: a slow commit needs no extra pause
             try:
-                self._partition(name).take(delivered)
-                self._trouble.end(name)
+                self._open_partition_once(name).commit_delivery(delivered)
+                self._trouble.record_recovery(name)
             except (Retry, GiveUp) as error:
-                self._put_off(name, error)
+                self._close_after_error(name, error)
                 raise
 
     def catch_up(self, name: str, older_than_s: float) -> int:
@@ -100,27 +100,29 @@ class Partitions:
         taken = 0
         with self._turn:
             try:
-                partition = self._partition(name)
-                while self._waits_since(partition, older_than_s) and (more := partition.step()):
+                partition = self._open_partition_once(name)
+                while self._waits_since(partition, older_than_s) and (more := partition.commit_next()):
                     taken += more
                 if taken:
                     partition.reader.close()  # `step` keeps a link open, over which the hub keeps sending
-                self._trouble.end(name)  # no record is overdue, whether this process or another committed it
+                self._trouble.record_recovery(
+                    name
+                )  # no record is overdue, whether this process or another committed it
             except (Retry, GiveUp) as error:
-                self._put_off(name, error)
+                self._close_after_error(name, error)
         return taken
 
-    def _partition(self, name: str) -> Partition:
+    def _open_partition_once(self, name: str) -> Partition:
         if name not in self._open:
             self._open[name] = self._open_partition(name)
         return self._open[name]
 
-    def _put_off(self, name: str, error: Exception) -> None:
+    def _close_after_error(self, name: str, error: Exception) -> None:
         """Log the reason, and close the partition: the next call opens it again, because log and lake may change."""
         if partition := self._open.pop(name, None):
             partition.reader.close()
         level = logging.CRITICAL if isinstance(error, GiveUp) else logging.WARNING
-        log.log(level, "Partition %s waits, nothing is lost: %s", name, self._trouble.begin(error, name))
+        log.log(level, "Partition %s waits, nothing is lost: %s", name, self._trouble.record_trouble(error, name))
 
     @staticmethod
     def _waits_since(partition: Partition, seconds: float) -> bool:

@@ -17,7 +17,7 @@ NamespaceLookup = Callable[[Collection[str], int], Mapping[str, str]]
 Outcome = Event | InvalidEvent
 
 
-def no_known_runs(_runs: Collection[str], _now_us: int) -> Mapping[str, str]:
+def find_no_runs(_runs: Collection[str], _now_us: int) -> Mapping[str, str]:
     """Return no run, for an ingest that checks only facets."""
     return {}
 
@@ -37,10 +37,10 @@ class RunNamespaces:
         others = [run for run in unknown if run[14] != "7"]
         found = dict(self._look_up(timed, None)) if timed else {}
         found |= self._look_up(others, now_us - LOOK_BACK_US) if others else {}
-        self.remember(found)
+        self.cache_namespaces(found)
         return {run: self._known[run] for run in runs if run in self._known} | found
 
-    def remember(self, begun: Mapping[str, str]) -> None:
+    def cache_namespaces(self, begun: Mapping[str, str]) -> None:
         """Cache committed results: the first event of a run does not change."""
         if len(self._known) + len(begun) > MAX_RUNS:
             self._known.clear()
@@ -59,13 +59,13 @@ def apply_key_scopes(
     scopes = [scope_of(record.http) for record in records]
     if not any(scopes):
         return found, {}
-    runs = {run for event, scope in zip(found, scopes, strict=True) if scope and (run := _run(event))}
+    runs = {run for event, scope in zip(found, scopes, strict=True) if scope and (run := _scoped_run_id(event))}
     begun = dict(run_namespaces(runs, records[-1].received_us)) if runs else {}
     outcomes = list(found)
     for at, (event, scope) in enumerate(zip(found, scopes, strict=True)):
         if isinstance(event, InvalidEvent):
             continue
-        run, namespace = _run(event), event.job_namespace or ""
+        run, namespace = _scoped_run_id(event), event.job_namespace or ""
         try:
             if scope:
                 check_datasets(scope, event)
@@ -78,7 +78,7 @@ def apply_key_scopes(
     return outcomes, begun
 
 
-def _run(event: Outcome) -> str:
+def _scoped_run_id(event: Outcome) -> str:
     """Return the run id if other jobs could use it as well; empty if the job is part of the run's identity."""
     is_shared = isinstance(event, Event) and event.run_id and "run_id_not_uuid" not in event.flags
     return (event.run_id or "").lower() if isinstance(event, Event) and is_shared else ""

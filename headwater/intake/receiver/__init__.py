@@ -31,11 +31,11 @@ class Answer:
 class Refusal(Exception):
     """A request that gets a 4xx or 503 answer. Metrics and notes count it by its reason."""
 
-    def __init__(self, status: int, reason: str, what: str, fix: str, field: str | None = None) -> None:
-        super().__init__(f"{what} {fix}")
+    def __init__(self, status: int, reason: str, problem: str, fix: str, field: str | None = None) -> None:
+        super().__init__(f"{problem} {fix}")
         self.status = status
         self.reason = reason
-        self.what = what
+        self.what = problem
         self.fix = fix
         self.field = field
 

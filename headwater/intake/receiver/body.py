@@ -18,7 +18,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
     cross-site requests.
     """
     is_page = "origin" in headers or "sec-fetch-site" in headers
-    _check_types(headers.get("content-type", ""), headers.get("content-encoding", ""), is_page=is_page)
+    _check_media_type(headers.get("content-type", ""), headers.get("content-encoding", ""), is_page=is_page)
 
 
 async def read_body(headers: Mapping[str, str], body: bytes | AsyncIterator[bytes], max_bytes: int) -> bytes:
@@ -26,23 +26,23 @@ async def read_body(headers: Mapping[str, str], body: bytes | AsyncIterator[byte
 
     Raises Refusal: 413 as soon as it is known to be larger, 400 for a broken gzip stream.
     """
-    if (len(body) if isinstance(body, bytes) else _stated_length(headers)) > max_bytes:
-        raise _too_large(max_bytes)
+    if (len(body) if isinstance(body, bytes) else _content_length(headers)) > max_bytes:
+        raise _too_large_refusal(max_bytes)
     if headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip"):
-        return await _inflate(_once(body) if isinstance(body, bytes) else body, max_bytes)
+        return await _inflate_chunks(_single_chunk(body) if isinstance(body, bytes) else body, max_bytes)
     if isinstance(body, bytes):
         return body
     parts, size = [], 0
     async for chunk in body:
         size += len(chunk)
         if size > max_bytes:
-            raise _too_large(max_bytes)
+            raise _too_large_refusal(max_bytes)
         parts.append(chunk)
     return b"".join(parts)
 
 
 @lru_cache(maxsize=64)
-def _check_types(content_type: str, encoding: str, *, is_page: bool) -> None:
+def _check_media_type(content_type: str, encoding: str, *, is_page: bool) -> None:
     media, *parameters = content_type.lower().split(";")
     media = media.strip()
     if (media or is_page) and media != "application/json" and not media.endswith("+json"):
@@ -58,54 +58,56 @@ def _check_types(content_type: str, encoding: str, *, is_page: bool) -> None:
         )
 
 
-async def _once(body: bytes) -> AsyncIterator[bytes]:
+async def _single_chunk(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-def _stated_length(headers: Mapping[str, str]) -> int:
+def _content_length(headers: Mapping[str, str]) -> int:
     """Return Content-Length, or 0 if it is missing or invalid: `read_body` counts the bytes in any case."""
     text = headers.get("content-length", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
 
 
-async def _inflate(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes:
+async def _inflate_chunks(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes:
     inflater = zlib.decompressobj(_GZIP)
     parts, room, compressed = [], max_bytes, 0
     async for chunk in chunks:
         left = chunk
         compressed += len(chunk)
         if compressed > max_bytes:  # an endless stream of empty gzip members inflates to nothing
-            raise _too_large(max_bytes)
+            raise _too_large_refusal(max_bytes)
         while left:
             if inflater.eof:
                 inflater = zlib.decompressobj(_GZIP)  # a gzip stream may have several members
-            part, left = _step(inflater, left)
+            part, left = _inflate_step(inflater, left)
             room -= len(part)
             if room < 0:
-                raise _too_large(max_bytes)
+                raise _too_large_refusal(max_bytes)
             if part:
                 parts.append(part)
             if left:
                 await asyncio.sleep(0)  # a decompression bomb must not block other requests
     if not inflater.eof:
-        raise _broken("it ends too early")
+        raise _broken_body_refusal("it ends too early")
     return b"".join(parts)
 
 
-def _step(inflater: "zlib._Decompress", chunk: bytes) -> tuple[bytes, bytes]:
+def _inflate_step(inflater: "zlib._Decompress", chunk: bytes) -> tuple[bytes, bytes]:
     """Inflate at most `_STEP` bytes, so that a bomb never fills the memory. Returns them and the remaining input."""
     try:
         part = inflater.decompress(chunk, _STEP)
     except zlib.error as error:
-        raise _broken(str(error)) from error
+        raise _broken_body_refusal(str(error)) from error
     return part, inflater.unconsumed_tail or inflater.unused_data
 
 
-def _broken(why: str) -> Refusal:
-    return Refusal(400, "bad_gzip", f"The gzip stream is invalid: {why}.", "Send a complete gzip stream, or no gzip.")
+def _broken_body_refusal(reason: str) -> Refusal:
+    return Refusal(
+        400, "bad_gzip", f"The gzip stream is invalid: {reason}.", "Send a complete gzip stream, or no gzip."
+    )
 
 
-def _too_large(max_bytes: int) -> Refusal:
+def _too_large_refusal(max_bytes: int) -> Refusal:
     return Refusal(
         413,
         "too_large",

@@ -43,7 +43,7 @@ def is_wrong_path(path: str, content_type: str) -> bool:
     return not path.startswith(_OTHER_ROUTES)
 
 
-def wrong_path() -> Refusal:
+def wrong_path_refusal() -> Refusal:
     """Build the refusal of a POST to a path that receives no events."""
     return Refusal(
         404,

@@ -18,13 +18,13 @@ from prometheus_client import Counter, Histogram
 from headwater.auth.access import Caller
 from headwater.auth.authentication import Authenticator
 from headwater.common.errors import InvalidEvent, LogUnavailable
-from headwater.events.envelope import Envelope, check_members, read_envelope, split_batch
+from headwater.events.envelope import Envelope, check_marquez_members, read_envelope, split_batch
 from headwater.events.key_scope import KeyScope
 from headwater.events.redaction_rules import redact_text
 from headwater.intake.event_log import LogWriter, Record, RecordKind
 from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.intake.receiver.body import check_headers, read_body
-from headwater.intake.receiver.paths import BATCH, is_wrong_path, resolve_path, wrong_path
+from headwater.intake.receiver.paths import BATCH, is_wrong_path, resolve_path, wrong_path_refusal
 from headwater.intake.receiver.refusals import CORRECTED, Refusals
 
 MAX_BATCH = 10_000
@@ -79,7 +79,7 @@ class Receiver:
         self.refusals = Refusals()
         self._flushing = asyncio.Lock()
 
-    async def one(self, request: Request, caller: Caller | None = None) -> Answer:
+    async def receive_event(self, request: Request, caller: Caller | None = None) -> Answer:
         """Accept one event: answer 200 `{}`, or an error status of docs/reference/api.md.
 
         With the header ORIGIN it also accepts a body that is not an event; the parser rejects it.
@@ -88,75 +88,79 @@ class Receiver:
         strict = self._strict and caller is None and ORIGIN not in request.headers
         key = caller
         try:
-            key = await self._admit(request, caller)
+            key = await self._authorize(request, caller)
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             large = len(body) > LARGE
             is_line = ORIGIN in request.headers
-            about = await asyncio.to_thread(_about, key, body, is_line) if large else _about(key, body, is_line)
+            about = (
+                await asyncio.to_thread(_partition_key_of_event, key, body, is_line)
+                if large
+                else _partition_key_of_event(key, body, is_line)
+            )
             if strict:
-                await _in_thread_if_large(body, _check_members, body)
-            await self._append([Record(RecordKind.EVENT, body, _metadata(request, key), about)])
+                await _in_thread_if_large(body, _check_marquez_members, body)
+            await self._append_to_log([Record(RecordKind.EVENT, body, _request_metadata(request, key), about)])
         except Refusal as refusal:
             if strict and refusal.reason == "shape":
                 refusal.status = 422
-            return self._refused(refusal, request, "lineage", key)
+            return self._refusal_answer(refusal, request, "lineage", key)
         return _CREATED if strict else _TAKEN
 
-    async def batch(self, request: Request) -> Answer:
+    async def receive_batch(self, request: Request) -> Answer:
         """Accept a JSON array: answer 204 if all items are accepted, else 200 with the refused items by index."""
         key = None
         try:
-            key = await self._admit(request)
+            key = await self._authorize(request)
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
-            items = await _in_thread_if_large(body, _items, body)
-            good, bad = await _in_thread_if_large(body, _sort_out, key, items)
+            items = await _in_thread_if_large(body, _split_items, body)
+            good, bad = await _in_thread_if_large(body, _check_items, key, items)
             if good:
-                metadata = _metadata(request, key)
-                await self._append([Record(RecordKind.EVENT, item, metadata, about) for item, about in good])
+                metadata = _request_metadata(request, key)
+                await self._append_to_log([Record(RecordKind.EVENT, item, metadata, about) for item, about in good])
         except Refusal as refusal:
-            return self._refused(refusal, request, "batch", key)
+            return self._refusal_answer(refusal, request, "batch", key)
         for item_refusal in bad.values():
             self.refusals.add(item_refusal, "batch", key.label, request.headers.get("user-agent"))
         return _batch_answer(len(items), bad) if bad else _TAKEN_ALL
 
-    def find_inexact(self, path: str, content_type: str) -> Callable[[Request], Awaitable[Answer]] | None:
+    def handler_of_inexact_path(self, path: str, content_type: str) -> Callable[[Request], Awaitable[Answer]] | None:
         """Return the handler of a POST to an inexact path; None if the path may belong to another API.
 
         The handler accepts the event if the path can mean only one address, and refuses other paths with JSON.
         """
         if address := resolve_path(path):
             CORRECTED.inc()
-            return self.batch if address == BATCH else self.one
+            return self.receive_batch if address == BATCH else self.receive_event
         return partial(self.refuse_path, path=path) if is_wrong_path(path, content_type) else None
 
     async def refuse_path(self, request: Request, path: str) -> Answer:
         """Answer 404 to a POST on a path that receives no events, and name the right one."""
-        refusal = wrong_path()
+        refusal = wrong_path_refusal()
         self.refusals.add_wrong_path(refusal, path, request.headers.get("user-agent"))
         return refusal.answer()
 
     async def flush_refusals(self, *, is_last: bool = False) -> None:
         """Append the collected notes to the log. If the log is unavailable, they stay for the next flush."""
         async with self._flushing:
-            notes = self.refusals.take(is_last=is_last)
+            notes = self.refusals.take_notes(is_last=is_last)
             if notes:
                 try:
                     await self._log.append(notes, timeout_s=NOTES_DEADLINE_S)
                 except LogUnavailable:
-                    self.refusals.give_back(notes)
+                    self.refusals.put_back_notes(notes)
 
-    async def _admit(self, request: Request, caller: Caller | None = None) -> Caller:
+    async def _authorize(self, request: Request, caller: Caller | None = None) -> Caller:
         if request.method != "POST":
             raise Refusal(405, "method", f"The method {request.method} is not allowed here.", "Use POST.")
         check_headers(request.headers)
-        key = caller or await self._access.find(request.headers, request.query, request.method)
+        key = caller or await self._access.find_caller(request.headers, request.query, request.method)
         if key is None:
             raise Refusal(*self._access.denial(request.headers, request.query))
-        if not key.may("write"):
+        if not key.has_role("write"):
             raise Refusal(403, "role", f"{key.title} may not write.", "Use a key with the role `write`.")
         return key
 
-    async def _append(self, records: Sequence[Record]) -> None:
+    async def _append_to_log(self, records: Sequence[Record]) -> None:
         try:
             began = time.perf_counter()
             await self._log.append(records, timeout_s=self._limits.deadline_s)
@@ -166,7 +170,7 @@ class Receiver:
             raise Refusal(503, "log_unavailable", f"{what}.", fix) from error
         RECEIVED.inc(len(records))
 
-    def _refused(self, refusal: Refusal, request: Request, route: str, key: Caller | None) -> Answer:
+    def _refusal_answer(self, refusal: Refusal, request: Request, route: str, key: Caller | None) -> Answer:
         self.refusals.add(refusal, route, key.label if key else None, request.headers.get("user-agent"))
         return refusal.answer()
 
@@ -175,7 +179,7 @@ async def _in_thread_if_large(body: bytes, work: Callable[..., T], *arguments: o
     return work(*arguments) if len(body) < LARGE else await asyncio.to_thread(work, *arguments)
 
 
-def _checked_envelope(key: Caller, body: bytes) -> Envelope:
+def _read_permitted_envelope(key: Caller, body: bytes) -> Envelope:
     try:
         envelope = read_envelope(body)
     except InvalidEvent as error:
@@ -191,28 +195,28 @@ def _checked_envelope(key: Caller, body: bytes) -> Envelope:
     return envelope
 
 
-def _check_members(body: bytes) -> None:
+def _check_marquez_members(body: bytes) -> None:
     try:
-        check_members(body)
+        check_marquez_members(body)
     except InvalidEvent as error:
         raise Refusal(422, error.reason, error.what, error.fix, error.field) from error
 
 
-def _about(key: Caller, body: bytes, is_line: bool) -> str:
+def _partition_key_of_event(key: Caller, body: bytes, is_line: bool) -> str:
     """Check an event and return its log partition key.
 
     is_line: the body is a line of a file. The sender cannot correct it, so an invalid event is accepted and the parser
     rejects it. Keys with namespaces cannot send such lines, because an invalid event has no namespace.
     """
     try:
-        return _checked_envelope(key, body).key
+        return _read_permitted_envelope(key, body).key
     except Refusal as refusal:
         if is_line and refusal.status == 400 and not key.namespaces:
             return ""
         raise
 
 
-def _items(body: bytes) -> list[bytes]:
+def _split_items(body: bytes) -> list[bytes]:
     try:
         items = split_batch(body)
     except InvalidEvent as error:
@@ -224,31 +228,31 @@ def _items(body: bytes) -> list[bytes]:
     return items
 
 
-def _sort_out(key: Caller, items: Sequence[bytes]) -> tuple[list[tuple[bytes, str]], dict[int, Refusal]]:
+def _check_items(key: Caller, items: Sequence[bytes]) -> tuple[list[tuple[bytes, str]], dict[int, Refusal]]:
     """Return the valid items with their log partition keys, and the refusals by index."""
     good, bad = [], {}
     for index, item in enumerate(items):
         try:
-            good.append((item, _checked_envelope(key, item).key))
+            good.append((item, _read_permitted_envelope(key, item).key))
         except Refusal as refusal:
             bad[index] = refusal
     return good, bad
 
 
-def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
+def _batch_answer(received: int, refused: dict[int, Refusal]) -> Answer:
     """Build the answer of the batch operation (OpenLineage.openapi.yml, `postEventBatch`)."""
-    failed = [{"index": index, "reason": str(refusal), "retriable": False} for index, refusal in bad.items()]
+    failed = [{"index": index, "reason": str(refusal), "retriable": False} for index, refusal in refused.items()]
     summary = {
         "received": received,
-        "successful": received - len(bad),
-        "failed": len(bad),
+        "successful": received - len(refused),
+        "failed": len(refused),
         "retriable": 0,
-        "non_retriable": len(bad),
+        "non_retriable": len(refused),
     }
     return Answer(200, msgspec.json.encode({"status": "partial_success", "summary": summary, "failed_events": failed}))
 
 
-def _metadata(request: Request, key: Caller) -> str:
+def _request_metadata(request: Request, key: Caller) -> str:
     sent = request.headers
     return _encoded_metadata(
         key.label,

@@ -22,7 +22,7 @@ REFUSED = Counter("headwater_refused", "Requests and batch items that were refus
 
 
 @dataclass(slots=True)
-class _Note:
+class _RefusalNote:
     """Refusals of one kind since the last flush."""
 
     status: int
@@ -45,7 +45,7 @@ class Refusals:
     def __init__(self) -> None:
         """Create an empty collection."""
         self._noted_paths: dict[str, float] = {}
-        self._notes: dict[tuple[str, str, str | None, str | None], _Note] = {}
+        self._notes: dict[tuple[str, str, str | None, str | None], _RefusalNote] = {}
 
     def add(self, refusal: Refusal, route: str, key: str | None, user_agent: str | None) -> None:
         """Count one refusal. The note has no text of the body and a redacted user agent, as both may hold secrets."""
@@ -55,7 +55,7 @@ class Refusals:
             kind = ("other", route, None, None)
         note = self._notes.get(kind)
         if note is None:
-            note = self._notes[kind] = _Note(
+            note = self._notes[kind] = _RefusalNote(
                 status=refusal.status,
                 reason=kind[0],
                 route=route,
@@ -79,11 +79,11 @@ class Refusals:
             route = _OTHER_PATHS
         self.add(refusal, route, None, user_agent)
 
-    def is_waiting(self) -> bool:
+    def has_notes(self) -> bool:
         """Whether notes are waiting, including those of wrong paths whose interval has not passed."""
         return bool(self._notes)
 
-    def take(self, *, is_last: bool = False) -> list[Record]:
+    def take_notes(self, *, is_last: bool = False) -> list[Record]:
         """Remove the notes and return them as log records.
 
         Notes about wrong paths stay until their interval has passed, unless `is_last`.
@@ -99,10 +99,10 @@ class Refusals:
                 self._noted_paths[note.route] = now
         return [Record(RecordKind.REFUSAL, msgspec.json.encode(note)) for note in notes.values()]
 
-    def give_back(self, records: list[Record]) -> None:
+    def put_back_notes(self, records: list[Record]) -> None:
         """Put back notes that the log did not accept, for the next flush."""
         for record in records:
-            note = msgspec.json.decode(record.body, type=_Note)
+            note = msgspec.json.decode(record.body, type=_RefusalNote)
             kind = (note.reason, note.route, note.key, note.field)
             if kind in self._notes:
                 self._notes[kind].count += note.count

@@ -162,7 +162,7 @@ class FactsReader:
 
     def read_body(self, body: str) -> Event:
         """Read a body as the parser does."""
-        return self._bodies.read(body.encode())
+        return self._bodies.read_event(body.encode())
 
     def cached_shape(self, shape: str) -> ShapeFacts | None:
         """Return the shape with this hash if it is in the cache."""

@@ -18,7 +18,7 @@ from headwater.operations.runtime.data_folder import (
     MARKER,
     check_format,
     check_writable,
-    data_folder,
+    data_folder_path,
     exposed_paths,
     folder_lock,
 )
@@ -39,7 +39,7 @@ def machine_checks() -> list[Check]:
 
 def folder_checks(settings: Settings) -> list[Check]:
     """Return the checks of an existing data folder."""
-    folder = data_folder(settings)
+    folder = data_folder_path(settings)
     return [
         Check("data folder", lambda: _folder_findings(folder)),
         Check("permissions", lambda: _permission_findings(folder)),
@@ -57,7 +57,7 @@ def stopped_checks(settings: Settings) -> list[Check]:
 
 def has_data(settings: Settings) -> bool:
     """Return whether the data folder of the settings exists."""
-    return (data_folder(settings) / MARKER).exists()
+    return (data_folder_path(settings) / MARKER).exists()
 
 
 def installed_version(package: str) -> str | None:
@@ -130,7 +130,7 @@ def _disk_findings(settings: Settings, folder: Path) -> Iterator[Finding]:
         return
     from headwater.intake.event_log.sqlite_log import FreeDisk  # noqa: PLC0415 - imports SQLite
 
-    if trouble := FreeDisk(folder, settings.min_free_bytes).trouble():
+    if trouble := FreeDisk(folder, settings.min_free_bytes).unavailability_reason():
         yield Finding("disk", "problem", trouble, "Producers get 503 until there is space.")
         return
     used = sum(path.stat().st_size for path in (folder / "log").glob("*") if path.is_file())
@@ -149,7 +149,7 @@ def _port_findings(settings: Settings) -> Iterator[Finding]:
 
 
 def _running_findings(settings: Settings) -> Iterator[Finding]:
-    folder = data_folder(settings)
+    folder = data_folder_path(settings)
     for service, why in service_troubles(folder).items():
         yield Finding("running", "problem", f"The service {service} had stopped: {why}", "Correct this, then start it.")
     try:

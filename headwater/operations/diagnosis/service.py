@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from headwater.api import routes, sink_routes
 from headwater.common.durations import CLOCK_SLACK_S
-from headwater.events.times import iso, parse_time
-from headwater.intake.receiver.paths import WRONG_PATH, wrong_path
+from headwater.events.times import iso_time, parse_time
+from headwater.intake.receiver.paths import WRONG_PATH, wrong_path_refusal
 from headwater.operations.diagnosis.finding import Check, Finding, counted
 from headwater.questions import definitions
 from headwater.questions.declaring import Question
@@ -48,7 +48,7 @@ def event_checks(where: str, since_us: int, ask: Ask) -> list[Check]:
     where: the options that name the server or folder, for remedies. since_us: start of the period for rejected events
     and refused requests (us, UTC).
     """
-    since = iso(since_us) or ""
+    since = iso_time(since_us) or ""
     return [
         Check("freshness", lambda: _freshness_findings(ask)),
         Check("audit", lambda: _audit_findings(where, ask)),
@@ -159,7 +159,7 @@ def _refused_findings(where: str, since: str, ask: Ask) -> Iterator[Finding]:
         if reason == WRONG_PATH:
             yield Finding(
                 "refused", "problem", f"{counted(count, 'request')}{by} posted events to the wrong path {route}.",
-                wrong_path().fix,
+                wrong_path_refusal().fix,
             )  # fmt: skip
         else:
             yield Finding(

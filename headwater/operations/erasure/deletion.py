@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 from deltalake.exceptions import DeltaError
 
 from headwater.common.errors import LakeUnavailable
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.intake.event_log import RecordKind
-from headwater.intake.event_log.body_packing import pack
-from headwater.intake.event_log.segment_faults import using
+from headwater.intake.event_log.body_packing import compress_body
+from headwater.intake.event_log.segment_faults import segment_errors
 from headwater.intake.event_log.segments import PACKED_SINCE, format_of, open_readonly, open_writable, segment_files
 from headwater.lake.bronze_retention import BLANKED
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.delta_table import LakeTable
-from headwater.operations.erasure.search import AT_ONCE, ForgetTarget, LogRow, is_in_record, log_row, value_of
+from headwater.operations.erasure.search import AT_ONCE, ForgetTarget, LogRow, decode_or_text, is_in_record, log_row
 from headwater.operations.lake_files import LakeFiles
 from headwater.sinks.running.ledger import SinkLedger
 from headwater.tables import EVENTS, REFUSED, REJECTED, SINK_FAILURES
@@ -47,8 +47,8 @@ def count_in_log(log: Path, claims: Path, target: ForgetTarget) -> tuple[int, in
     bodies = _claims_with(claims, target)
     records = 0
     for path in segment_files(log):
-        with using(path), closing(open_readonly(path)) as connection:
-            records += sum(1 for _ in _matching(connection, target, bodies))
+        with segment_errors(path), closing(open_readonly(path)) as connection:
+            records += sum(1 for _ in _matching_records(connection, target, bodies))
     return records, len(bodies)
 
 
@@ -59,9 +59,9 @@ def erase_in_log(log: Path, claims: Path, target: ForgetTarget) -> None:
     """
     bodies = _claims_with(claims, target)
     for path in segment_files(log):
-        with using(path), closing(open_writable(path)) as connection:
+        with segment_errors(path), closing(open_writable(path)) as connection:
             packs = format_of(connection) >= PACKED_SINCE
-            fresh = [_erased(row, packs) for row in _matching(connection, target, bodies)]
+            fresh = [_replacement_row(row, packs) for row in _matching_records(connection, target, bodies)]
             connection.execute("PRAGMA secure_delete=1")
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("UPDATE records SET kind = ?, http = '{}', body = ? WHERE sequence = ?", fresh)
@@ -74,10 +74,10 @@ def erase_in_log(log: Path, claims: Path, target: ForgetTarget) -> None:
 
 def _claims_with(claims: Path, target: ForgetTarget) -> set[str]:
     paths = claims.iterdir() if claims.is_dir() else ()
-    return {path.name for path in paths if target.in_value(value_of(path.read_bytes()))}
+    return {path.name for path in paths if target.in_value(decode_or_text(path.read_bytes()))}
 
 
-def _matching(connection: sqlite3.Connection, target: ForgetTarget, bodies: set[str]) -> Iterator[LogRow]:
+def _matching_records(connection: sqlite3.Connection, target: ForgetTarget, bodies: set[str]) -> Iterator[LogRow]:
     form = format_of(connection)
     for found in connection.execute("SELECT sequence, kind, http, body FROM records ORDER BY sequence"):
         row = log_row(found, form)
@@ -86,13 +86,13 @@ def _matching(connection: sqlite3.Connection, target: ForgetTarget, bodies: set[
             yield row
 
 
-def _erased(row: LogRow, packs: bool) -> tuple[int, bytes, int]:
+def _replacement_row(row: LogRow, packs: bool) -> tuple[int, bytes, int]:
     """Return kind, body and sequence of the replacement of a record; refusal counts are kept."""
     sequence, kind, _, body = row
     if kind is RecordKind.REFUSAL:
         note = {**json.loads(body), **dict.fromkeys(_REFUSAL_FIELDS)}
         return kind, json.dumps(note).encode(), sequence
-    return RecordKind.EVENT, pack(_ERASED) if packs else _ERASED, sequence
+    return RecordKind.EVENT, compress_body(_ERASED) if packs else _ERASED, sequence
 
 
 class LakeMatches:
@@ -104,7 +104,7 @@ class LakeMatches:
         self.places: dict[str, list[Place]] = {}
         self.event_ids: set[str] = set()
         for table in (EVENTS, REJECTED, REFUSED):
-            for row in _rows(bronze.tables[table.name]) if bronze.exists() else ():
+            for row in _table_rows(bronze.tables[table.name]) if bronze.exists() else ():
                 if not target.in_value(row):
                     continue
                 place = (row["incarnation"], row["partition"], row["sequence"])
@@ -112,27 +112,31 @@ class LakeMatches:
                 self.event_ids |= {row["event_id"]} if table is EVENTS else set()
         failures = ledger.tables[SINK_FAILURES.name]
         self.failures = (
-            {row["event_id"] for row in _rows(failures) if row["event_id"] in self.event_ids or target.in_value(row)}
+            {
+                row["event_id"]
+                for row in _table_rows(failures)
+                if row["event_id"] in self.event_ids or target.in_value(row)
+            }
             if ledger.exists()
             else set()
         )
 
-    def counts(self) -> Mapping[str, int]:
+    def counts_by_table(self) -> Mapping[str, int]:
         """Return the number of rows by table."""
         found = {table.name: len(self.places.get(table.name, ())) for table in (EVENTS, REJECTED, REFUSED)}
         return {**found, SINK_FAILURES.name: len(self.failures)}
 
-    def erase(self) -> None:
+    def erase_rows(self) -> None:
         """Delete or blank the rows; dead letters first, because they refer to events."""
-        for ids in _portions(self.failures):
+        for ids in _in_portions(self.failures):
             named = ", ".join(f"'{each}'" for each in ids)
             self._ledger.tables[SINK_FAILURES.name].delete(f"event_id IN ({named})")
         for name, columns in _BLANKED.items():
-            for condition in _conditions(self.places.get(name, ())):
+            for condition in _position_conditions(self.places.get(name, ())):
                 self._bronze.tables[name].blank(columns, condition)
-        for condition in _conditions(self.places.get(EVENTS.name, ())):
-            self._bronze.events.delete(condition, counted_as=REMOVED)
-            reach("forget.after_events")
+        for condition in _position_conditions(self.places.get(EVENTS.name, ())):
+            self._bronze.events.delete(condition, count_transaction=REMOVED)
+            reach_failpoint("forget.after_events")
 
 
 def delete_history(table: LakeTable, files: LakeFiles) -> None:
@@ -146,33 +150,33 @@ def delete_history(table: LakeTable, files: LakeFiles) -> None:
         handle = table.reopen()
         handle.create_checkpoint()
         log = f"{table.uri.removeprefix(files.address).strip('/')}/_delta_log"
-        files.delete(name for name in files.names(log) if _is_before(name, handle.version()))
+        files.delete(name for name in files.names(log) if _is_log_entry_before(name, handle.version()))
     except (DeltaError, OSError) as error:
         raise LakeUnavailable(f"Cannot delete older files of {table.uri}: {error}. Run the command again.") from error
 
 
-def _is_before(name: str, version: int) -> bool:
+def _is_log_entry_before(name: str, version: int) -> bool:
     number = name.rpartition("/")[2].partition(".")[0]
     return number.isdigit() and int(number) < version
 
 
-def _conditions(places: Any) -> Iterator[str]:
+def _position_conditions(places: Any) -> Iterator[str]:
     """Yield conditions by position, so that the log of the table does not contain the forgotten text."""
     by_partition: dict[tuple[str, str], list[int]] = {}
     for epoch, partition, sequence in places:
         by_partition.setdefault((epoch, partition), []).append(sequence)
     for (epoch, partition), sequences in by_partition.items():
-        for some in _portions(sequences):
+        for some in _in_portions(sequences):
             listed = ", ".join(map(str, some))
             yield f"incarnation = '{epoch}' AND partition = '{partition}' AND sequence IN ({listed})"
 
 
-def _portions(values: Iterable[T]) -> Iterator[list[T]]:
+def _in_portions(values: Iterable[T]) -> Iterator[list[T]]:
     ordered = sorted(values)
     return (ordered[at : at + _AT_ONCE] for at in range(0, len(ordered), _AT_ONCE))
 
 
-def _rows(table: LakeTable) -> Iterator[dict[str, Any]]:
+def _table_rows(table: LakeTable) -> Iterator[dict[str, Any]]:
     try:
         for batch in table.reopen().to_pyarrow_dataset().to_batches(batch_size=AT_ONCE):
             yield from batch.to_pylist()

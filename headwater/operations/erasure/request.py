@@ -21,29 +21,29 @@ from typing import Any
 
 from headwater.auth.access import Caller
 from headwater.common.errors import WrongSetting
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.index.snapshots.storage import FOLDER as SNAPSHOTS
 from headwater.index.snapshots.storage import FORGOTTEN
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.sqlite_kind import orphaned_claims
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.intake.parser.partitions import Partition
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
-from headwater.lake.attempts import Attempts
+from headwater.lake.attempts import UnfinishedAttempts
 from headwater.lake.bronze_retention import remove_unreferenced
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.maintenance import is_half_written
+from headwater.lake.maintenance import is_temporary_file
 from headwater.operations.erasure.deletion import LakeMatches, count_in_log, delete_history, erase_in_log
 from headwater.operations.erasure.search import ForgetTarget, matching_files, matching_lake_files
 from headwater.operations.lake_files import LakeFiles, files_below, open_lake_files
-from headwater.operations.runtime.data_folder import existing_folder, folder_lock
+from headwater.operations.runtime.data_folder import folder_lock, require_data_folder
 from headwater.operations.runtime.event_log import log_exists, open_log_readers
 from headwater.operations.runtime.sinks import STATUS_FILE, open_ledger
 from headwater.operations.runtime.storage import (
     OWNER,
     claims_folder,
     is_lake_remote,
-    lake_place,
+    lake_root_and_options,
     open_bronze,
     open_claims,
 )
@@ -66,13 +66,13 @@ class ForgetRequest:
 
     def __init__(self, settings: Settings, target: ForgetTarget) -> None:
         self._settings, self._target = settings, target
-        self._folder, self._lake = existing_folder(settings), open_lake_files(settings)
+        self._folder, self._lake = require_data_folder(settings), open_lake_files(settings)
         self._bronze, self._ledger = open_bronze(settings), open_ledger(settings)
 
     def dry_run(self) -> dict[str, Any]:
         """Return what would be erased without changing anything; Headwater may be running."""
-        found, _ = self._look()
-        return {"kind": self._target.kind, "found": found, "left": self._not_erased()}
+        found, _ = self._find_matches()
+        return {"kind": self._target.kind, "found": found, "left": self._places_not_erased()}
 
     def forget(self, *, stopped: bool = False) -> dict[str, Any]:
         """Erase and return the receipt; raises WrongSetting while Headwater is running, Retry if storage fails.
@@ -81,22 +81,24 @@ class ForgetRequest:
         """
         self._check_remote(stopped)
         with self._exclusive_access():
-            self._catch_up()
+            self._parse_whole_log()
             receipt = Receipt(self._lake, self._target)
-            found, rows = self._look()
+            found, rows = self._find_matches()
             noted = receipt.begin(found)
-            self._drop_snapshots()
-            self._drop_unfinished()
+            self._delete_index_snapshots()
+            self._delete_unfinished_files()
             files = self._count_files()
             if any(noted.values()):
-                self._erase(rows)
-            remains, looked = self._search()
+                self._erase_matches(rows)
+            remains, looked = self._search_remaining()
             if any(self._is_of_tables(each) for each in remains):  # remains of rows that retention deleted earlier
-                self._drop_unused()
-                remains, looked = self._search()
-            self._note(receipt.content)  # before the end: a kill in between repeats the note instead of losing it
+                self._delete_unused_contents()
+                remains, looked = self._search_remaining()
+            self._append_receipt(
+                receipt.content
+            )  # before the end: a kill in between repeats the note instead of losing it
             return receipt.end(
-                files={"before": files, "after": self._count_files()}, left=self._not_erased(),
+                files={"before": files, "after": self._count_files()}, left=self._places_not_erased(),
                 proof={"files": looked, "found": len(remains), "in": remains},
             )  # fmt: skip
 
@@ -114,78 +116,80 @@ class ForgetRequest:
                 "Choose its folder with --data, or select the log of this lake with HEADWATER_LOG."
             )
 
-    def _look(self) -> tuple[dict[str, int], LakeMatches]:
+    def _find_matches(self) -> tuple[dict[str, int], LakeMatches]:
         records, bodies = count_in_log(self._folder / "log", claims_folder(self._settings), self._target)
         rows = LakeMatches(self._bronze, self._ledger, self._target)
-        layers, _ = matching_lake_files(self._lake, self._of_layers(), self._target)
+        layers, _ = matching_lake_files(self._lake, self._files_of_layers(), self._target)
         others, _ = matching_files(
             chain(*(files_below(self._folder / each) for each in ("index", "run"))), self._target
         )
         places = {"files of silver and gold": len(layers), "files of index and run": len(others)}
-        return {"records of the log": records, "large bodies": bodies, **rows.counts(), **places}, rows
+        return {"records of the log": records, "large bodies": bodies, **rows.counts_by_table(), **places}, rows
 
-    def _erase(self, rows: LakeMatches) -> None:
+    def _erase_matches(self, rows: LakeMatches) -> None:
         erase_in_log(self._folder / "log", claims_folder(self._settings), self._target)
-        reach("forget.after_log")
-        rows.erase()
-        self._lake.delete(self._of_layers())
+        reach_failpoint("forget.after_log")
+        rows.erase_rows()
+        self._lake.delete(self._files_of_layers())
         shutil.rmtree(self._folder / "index", ignore_errors=True)
         (self._folder / "run" / STATUS_FILE).unlink(missing_ok=True)
-        self._drop_unused()
+        self._delete_unused_contents()
 
     def _tables(self) -> list[LakeTable]:
         kept = self._bronze.tables if self._bronze.exists() else {}
         return [*kept.values(), *(self._ledger.tables.values() if self._ledger.exists() else ())]
 
-    def _drop_unused(self) -> None:
+    def _delete_unused_contents(self) -> None:
         """Delete contents that no event refers to any more, and every file of an older version."""
         remove_unreferenced(self._bronze, [reader.source for reader in self._readers()])
         for table in self._tables():
             delete_history(table, self._lake)
-            reach("forget.after_history")
+            reach_failpoint("forget.after_history")
 
     def _is_of_tables(self, file: str) -> bool:
         return any(file.startswith(f"{table.uri}/") for table in self._tables())
 
-    def _drop_unfinished(self) -> None:
+    def _delete_unfinished_files(self) -> None:
         """Delete unfinished files of killed processes, which no search can decode; nothing refers to them."""
-        self._lake.delete(name for name in self._lake.names("") if is_half_written(name.rpartition("/")[2]))
+        self._lake.delete(name for name in self._lake.names("") if is_temporary_file(name.rpartition("/")[2]))
         if self._settings.log == "sqlite" and log_exists(self._settings, self._folder):
-            orphaned_claims(self._folder, FolderClaims(claims_folder(self._settings))).sweep()
+            orphaned_claims(self._folder, FolderClaims(claims_folder(self._settings))).delete_unreferenced()
 
-    def _drop_snapshots(self) -> None:
+    def _delete_index_snapshots(self) -> None:
         """Delete all copies of the index: they are compressed, and may contain what bronze has removed."""
         self._lake.delete(self._lake.names(SNAPSHOTS))
-        reach("forget.after_snapshots")
+        reach_failpoint("forget.after_snapshots")
 
-    def _catch_up(self) -> None:
+    def _parse_whole_log(self) -> None:
         """Parse the whole log: a record that is erased before parsing would be rejected as an invalid event."""
         for reader in self._readers():
-            attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
-            parser = Parser(reader, self._bronze, open_claims(self._settings), OWNER, self._settings.record_cpu_s)
+            attempts = UnfinishedAttempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
+            parser = PartitionParser(
+                reader, self._bronze, open_claims(self._settings), OWNER, self._settings.record_cpu_s
+            )
             partition = Partition(reader, parser, attempts)
-            while partition.step():
+            while partition.commit_next():
                 pass
             reader.close()
 
     def _readers(self) -> Sequence[Any]:
         return open_log_readers(self._settings, self._folder) if log_exists(self._settings, self._folder) else ()
 
-    def _search(self) -> tuple[list[str], int]:
+    def _search_remaining(self) -> tuple[list[str], int]:
         """Return the files that still match, and the number of files searched: all but receipts and the admin log."""
-        here, looked = matching_files(self._own_files(), self._target)
+        here, looked = matching_files(self._local_files(), self._target)
         kept = (f"{FORGOTTEN}/", f"{_ADMIN}/")
         names = [name for name in self._lake.names("") if not name.startswith(kept)]
         stored, looked_there = matching_lake_files(self._lake, names, self._target)
         return [*map(str, here), *(f"{self._lake.address}/{name}" for name in stored)], looked + looked_there
 
-    def _own_files(self) -> Iterator[Path]:
+    def _local_files(self) -> Iterator[Path]:
         return files_below(self._folder, besides=Path(self._lake.address))
 
     def _count_files(self) -> int:
-        return sum(1 for _ in self._own_files()) + len(self._lake.names(""))
+        return sum(1 for _ in self._local_files()) + len(self._lake.names(""))
 
-    def _of_layers(self) -> list[str]:
+    def _files_of_layers(self) -> list[str]:
         return [name for layer in _LAYERS for name in self._lake.names(layer)]
 
     @contextmanager
@@ -203,16 +207,18 @@ class ForgetRequest:
                     raise WrongSetting("`headwater spark refresh` is running on the lake. Wait for its end.") from None
             yield
 
-    def _not_erased(self) -> list[str]:
+    def _places_not_erased(self) -> list[str]:
         elsewhere = [f"the log of {self._settings.log}, until its retention"] if self._settings.log != "sqlite" else []
         claims = ["large bodies in their container"] if self._settings.claims_url else []
         kept = [_RETAINED_BY_STORAGE] if is_lake_remote(self._settings) else []
         return [*_NOT_ERASED, *elsewhere, *claims, *kept]
 
-    def _note(self, receipt: dict[str, Any]) -> None:
+    def _append_receipt(self, receipt: dict[str, Any]) -> None:
         counts = ", ".join(f"{name} {count}" for name, count in receipt["found"].items() if count)
         actor = Actor(Caller(receipt["by"], frozenset(), kind="command").label)
-        record_admin(open_admin_log(*lake_place(self._settings)), actor, "forget", receipt["id"], detail=counts)
+        record_admin(
+            open_admin_log(*lake_root_and_options(self._settings)), actor, "forget", receipt["id"], detail=counts
+        )
 
 
 class Receipt:
@@ -224,12 +230,12 @@ class Receipt:
     def __init__(self, files: LakeFiles, target: ForgetTarget) -> None:
         """Continue an unfinished receipt of the same request, or start a new one."""
         self._files = files
-        same = (each for each in _begun(files) if each["asked"] == _asked(each["salt"], target))
+        same = (each for each in _unfinished_receipts(files) if each["asked"] == _request_hash(each["salt"], target))
         self.content: dict[str, Any] = next(same, {})
         self.went_on = bool(self.content)
         if not self.content:
             salt, began = secrets.token_hex(16), datetime.now(UTC)
-            asked = _asked(salt, target)
+            asked = _request_hash(salt, target)
             self.content = {
                 "id": f"{began:%Y%m%dT%H%M%SZ}-{asked[:12]}", "state": "begun", "kind": target.kind, "asked": asked,
                 "salt": salt, "began": _iso(began), "by": f"{getpass.getuser()}@{socket.gethostname()}",
@@ -255,13 +261,13 @@ class Receipt:
         self._files.write(f"{FORGOTTEN}/{self.content['id']}.json", json.dumps(self.content, indent=1).encode())
 
 
-def _begun(files: LakeFiles) -> list[dict[str, Any]]:
+def _unfinished_receipts(files: LakeFiles) -> list[dict[str, Any]]:
     names = (name for name in files.names(FORGOTTEN) if name.endswith(".json"))
     receipts = [json.loads(files.read(name) or b'{"state":"gone"}') for name in names]
     return [each for each in receipts if each["state"] == "begun"]
 
 
-def _asked(salt: str, target: ForgetTarget) -> str:
+def _request_hash(salt: str, target: ForgetTarget) -> str:
     return hashlib.sha256(f"{salt} {target.kind} {target.shown}".encode()).hexdigest()
 
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from headwater.common.errors import InvalidEvent, LogUnavailable
 from headwater.events.decode import decode
 from headwater.intake.event_log import RecordKind
-from headwater.intake.event_log.body_packing import unpack
-from headwater.intake.event_log.segment_faults import using
+from headwater.intake.event_log.body_packing import decompress_body
+from headwater.intake.event_log.segment_faults import segment_errors
 from headwater.intake.event_log.segments import PACKED_SINCE, format_of, open_readonly
 from headwater.lineage.names.dataset_name import Name
 from headwater.operations.lake_files import LakeFiles
@@ -54,7 +54,7 @@ class TextTarget:
 
     def in_value(self, value: Any) -> bool:
         """Return whether any text or member name in a value contains it."""
-        return any(self._is_in(text) for text in _texts(value))
+        return any(self._is_in(text) for text in _texts_in(value))
 
     def in_bytes(self, raw: bytes) -> bool:
         """Return whether the bytes contain it as UTF-8."""
@@ -73,31 +73,33 @@ class NameTarget:
         self.kind = "namespace" if name is None else "dataset"
         self.shown = namespace if name is None else f"{namespace} {name}"
         self._namespace, self._name, self._canonical = namespace, name, canonical
-        self._one = canonical(namespace, name) if name is not None else None
+        self._query_run = canonical(namespace, name) if name is not None else None
 
     def in_value(self, value: Any) -> bool:
         """Return whether an object in a value has a matching `namespace` or `job_namespace`, and `name` if needed."""
-        return any(self._is_meant(here) for here in _objects(value))
+        return any(self._is_match(here) for here in _objects_in(value))
 
     def in_bytes(self, raw: bytes) -> bool:
         """Return whether a line of the bytes is JSON that contains it."""
-        return any(self.in_value(_json(line)) for line in raw.splitlines())
+        return any(self.in_value(_json_or_none(line)) for line in raw.splitlines())
 
-    def _is_meant(self, here: dict[str, Any]) -> bool:
+    def _is_match(self, here: dict[str, Any]) -> bool:
         for key, namespace in here.items():
             if isinstance(namespace, str) and key.endswith(_NAMESPACE):
                 if self._name is None and namespace == self._namespace:
                     return True
                 names = [here.get(key.removesuffix(_NAMESPACE) + name) for name in _NAMES]
-                if self._one and any(isinstance(name, str) and self._same(namespace, name) for name in names):
+                if self._query_run and any(
+                    isinstance(name, str) and self._is_same_name(namespace, name) for name in names
+                ):
                     return True
         return False
 
-    def _same(self, namespace: str, name: Any) -> bool:
-        return (namespace, name) == (self._namespace, self._name) or self._canonical(namespace, name) == self._one
+    def _is_same_name(self, namespace: str, name: Any) -> bool:
+        return (namespace, name) == (self._namespace, self._name) or self._canonical(namespace, name) == self._query_run
 
 
-def value_of(body: bytes) -> Any:
+def decode_or_text(body: bytes) -> Any:
     """Return the decoded JSON of a body, or its text if it is not valid JSON."""
     try:
         return decode(body)
@@ -105,7 +107,7 @@ def value_of(body: bytes) -> Any:
         return body.decode("utf-8", "replace")
 
 
-def _json(text: bytes | str) -> Any:
+def _json_or_none(text: bytes | str) -> Any:
     """Return the decoded value of a JSON object or array, None for any other text."""
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     if raw[:1] not in (b"{", b"["):
@@ -116,26 +118,26 @@ def _json(text: bytes | str) -> Any:
         return None
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
     """Yield every text of a value; decodes JSON inside texts if escapes could hide a match."""
-    for here in _parts(value):
+    for here in _parts_of(value):
         if isinstance(here, str):
             yield here
             if "\\" in here:
-                yield from _texts(_json(here))
+                yield from _texts_in(_json_or_none(here))
         elif isinstance(here, dict):
             yield from (key for key in here if isinstance(key, str))
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    for here in _parts(value):
+def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    for here in _parts_of(value):
         if isinstance(here, dict):
             yield here
         elif isinstance(here, str):
-            yield from _objects(_json(here))
+            yield from _objects_in(_json_or_none(here))
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _parts_of(value: Any) -> Iterator[Any]:
     """Yield a value and everything in it; iterative, because the nesting depth is not limited."""
     waiting = [value]
     while waiting:
@@ -175,7 +177,7 @@ def is_in_segment(path: Path, target: ForgetTarget) -> bool:
     """Return whether a segment of the log matches; False for any other file."""
     if path.suffix != ".sqlite" or path.parent.name != "log":
         return False
-    with using(path), closing(open_readonly(path)) as connection:
+    with segment_errors(path), closing(open_readonly(path)) as connection:
         form = format_of(connection)
         rows = connection.execute("SELECT sequence, kind, http, body FROM records")
         return any(is_in_record(log_row(row, form), target) for row in rows)
@@ -183,12 +185,12 @@ def is_in_segment(path: Path, target: ForgetTarget) -> bool:
 
 def is_in_content(name: str, content: bytes, target: ForgetTarget) -> bool:
     """Return whether a file matches, in its bytes or, for Parquet, in its decoded rows."""
-    if name.endswith(".parquet") and any(target.in_value(row) for row in _rows_of(content)):
+    if name.endswith(".parquet") and any(target.in_value(row) for row in _parquet_rows(content)):
         return True
     return target.in_bytes(content)
 
 
-def _rows_of(content: bytes) -> Iterator[dict[str, Any]]:
+def _parquet_rows(content: bytes) -> Iterator[dict[str, Any]]:
     with pq.ParquetFile(pa.BufferReader(content)) as file:
         for batch in file.iter_batches(AT_ONCE):
             yield from batch.to_pylist()
@@ -198,7 +200,7 @@ def log_row(row: tuple[int, int, str, bytes], form: int) -> LogRow:
     """Return a row of table `records` with its body unpacked; form: format of the segment. Raises LogUnavailable."""
     sequence, kind, http, body = row
     try:
-        unpacked = unpack(body) if kind == RecordKind.EVENT and form >= PACKED_SINCE else body
+        unpacked = decompress_body(body) if kind == RecordKind.EVENT and form >= PACKED_SINCE else body
     except ValueError as error:
         raise LogUnavailable(f"Record {sequence} of the log cannot be unpacked: {error}.") from error
     return sequence, RecordKind(kind), http, unpacked
@@ -207,4 +209,4 @@ def log_row(row: tuple[int, int, str, bytes], form: int) -> LogRow:
 def is_in_record(row: LogRow, target: ForgetTarget) -> bool:
     """Return whether a record of the log matches; large bodies are searched separately."""
     _, _, http, body = row
-    return target.in_value(value_of(body)) or target.in_value(value_of(http.encode("utf-8", "replace")))
+    return target.in_value(decode_or_text(body)) or target.in_value(decode_or_text(http.encode("utf-8", "replace")))

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.operations.settings import Settings
 
 _SHOWN = 300
@@ -76,7 +76,7 @@ def raise_refusal(answer: httpx.Response) -> NoReturn:
     except (ValueError, KeyError, TypeError):
         details = {}
     status, code = answer.status_code, str(details.get("errorCode", ""))
-    reason = f"Fabric returned status {status}{_quoted(details)}"
+    reason = f"Fabric returned status {status}{_error_details(details)}"
     is_passing = status == 429 or status >= 500 or details.get("isRetriable") is True or code in _LATER
     if is_passing and code not in _BY_CODE:
         seconds = answer.headers.get("retry-after", "")
@@ -89,10 +89,10 @@ def raise_failed_operation(details: Mapping[str, Any]) -> NoReturn:
     """Raise the error of an operation that Fabric accepted and that failed later."""
     fix = _BY_CODE.get(str(details.get("errorCode")), "Correct the cause, then run the same command again")
     code = str(details.get("errorCode", ""))
-    raise FabricRefusal(f"The operation failed in Fabric{_quoted(details)}. {fix}.", code, 0)
+    raise FabricRefusal(f"The operation failed in Fabric{_error_details(details)}. {fix}.", code, 0)
 
 
-def _quoted(details: Mapping[str, Any]) -> str:
+def _error_details(details: Mapping[str, Any]) -> str:
     """Return Fabric's error code and message in parentheses; empty for responses without them."""
     if not details:
         return ""
@@ -109,7 +109,7 @@ def shortcut_url(api: str, workspace: str, lakehouse: str) -> str:
     return f"{place}?shortcutConflictPolicy=CreateOrOverwrite"
 
 
-class Fabric:
+class FabricClient:
     """A connection to the REST API; `close` ends it."""
 
     def __init__(self, api: str, token: Token, patience_s: float = 0.0):
@@ -125,7 +125,7 @@ class Fabric:
 
     def get(self, path: str) -> dict[str, Any]:
         """Return a document."""
-        found: dict[str, Any] = self._ask("GET", f"{self._root}{path}", None).json()
+        found: dict[str, Any] = self._request("GET", f"{self._root}{path}", None).json()
         return found
 
     def list_all(self, path: str) -> Iterator[dict[str, Any]]:
@@ -142,55 +142,55 @@ class Fabric:
         """Request a document repeatedly until `is_settled`, and return it."""
         deadline = time.monotonic() + self._patience_s
         while True:
-            answer = self._ask("GET", f"{self._root}{path}", None)
+            answer = self._request("GET", f"{self._root}{path}", None)
             found: dict[str, Any] = answer.json()
             if is_settled(found):
                 return found
-            self._rest(answer, deadline)
+            self._sleep_until_retry(answer, deadline)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> None:
         """Post a document and wait until the operation has ended; `path` may be a whole address.
 
         Raises WrongSetting if it can never succeed, Retry if it may succeed later.
         """
-        self._await("POST", path, body)
+        self._run_operation("POST", path, body)
 
     def patch(self, path: str, body: Mapping[str, Any]) -> None:
         """Change a document; raises like `post`."""
-        self._await("PATCH", path, body)
+        self._run_operation("PATCH", path, body)
 
     def delete(self, path: str) -> None:
         """Delete a resource; raises like `post`."""
-        self._await("DELETE", path, None)
+        self._run_operation("DELETE", path, None)
 
-    def onelake(self, method: str, url: str) -> None:
+    def request_onelake(self, method: str, url: str) -> None:
         """Send a request without a body to OneLake's file API; raises like `post`."""
         _check_address(url)
-        self._ask(method, url, None, STORAGE_SCOPE)
+        self._request(method, url, None, STORAGE_SCOPE)
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
-    def _await(self, method: str, path: str, body: Mapping[str, Any] | None) -> None:
+    def _run_operation(self, method: str, path: str, body: Mapping[str, Any] | None) -> None:
         url = f"{self._root}{path}" if path.startswith("/") else path
         deadline = time.monotonic() + self._patience_s
-        answer = self._ask(method, url, body)
+        answer = self._request(method, url, body)
         # use only the operation's id, so that no token is sent to an address from a response
         operation = answer.headers.get("x-ms-operation-id") if answer.status_code == 202 else None
         while operation:
-            self._rest(answer, deadline)
-            answer = self._ask("GET", f"{self._root}/operations/{operation}", None)
+            self._sleep_until_retry(answer, deadline)
+            answer = self._request("GET", f"{self._root}/operations/{operation}", None)
             state = answer.json()
             if state["status"] == "Succeeded":
                 return
             if state["status"] == "Failed":
                 raise_failed_operation(state.get("error") or {})
 
-    def _ask(self, method: str, url: str, body: Mapping[str, Any] | None, scope: str = SCOPE) -> httpx.Response:
+    def _request(self, method: str, url: str, body: Mapping[str, Any] | None, scope: str = SCOPE) -> httpx.Response:
         deadline = time.monotonic() + self._patience_s
         while True:
-            headers = {"authorization": f"Bearer {access(self._token, scope)}"}
+            headers = {"authorization": f"Bearer {access_token(self._token, scope)}"}
             try:
                 answer = self._client.request(method, url, json=body, headers=headers)
             except httpx.TransportError as error:
@@ -199,16 +199,16 @@ class Fabric:
                 ) from error
             if answer.is_success:
                 return answer
-            if answer.status_code != 429 or time.monotonic() + _seconds(answer) > deadline:
+            if answer.status_code != 429 or time.monotonic() + _retry_after_s(answer) > deadline:
                 raise_refusal(answer)
-            time.sleep(_seconds(answer))
+            time.sleep(_retry_after_s(answer))
 
-    def _rest(self, answer: httpx.Response, deadline: float) -> None:
+    def _sleep_until_retry(self, answer: httpx.Response, deadline: float) -> None:
         if time.monotonic() > deadline:
             raise Retry(
                 "Fabric is still working on the operation. Run the same command again later; completed steps are kept."
             )
-        time.sleep(_seconds(answer))
+        time.sleep(_retry_after_s(answer))
 
 
 def _check_address(url: str) -> None:
@@ -218,7 +218,7 @@ def _check_address(url: str) -> None:
         raise WrongSetting(f"{url} is not an https:// address, so no token is sent to it. The default is {API}.")
 
 
-def access(token: Token, scope: str = SCOPE) -> str:
+def access_token(token: Token, scope: str = SCOPE) -> str:
     """Return a token, by default for Fabric's API; raises WrongSetting without a signed-in identity."""
     from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - loaded by then
 
@@ -231,26 +231,26 @@ def access(token: Token, scope: str = SCOPE) -> str:
         ) from error
 
 
-def _seconds(answer: httpx.Response) -> float:
+def _retry_after_s(answer: httpx.Response) -> float:
     text = answer.headers.get("retry-after", "")
     return min(_LONGEST_S, max(_SHORTEST_S, float(text) if text.isdigit() else _LOOK_S))
 
 
-def open_fabric(settings: Settings, api: str, patience_s: float = 0.0) -> Fabric:
+def open_fabric(settings: Settings, api: str, patience_s: float = 0.0) -> FabricClient:
     """Return a client with the identity of `az login`, the environment or a managed identity.
 
     patience_s: how long one request may take in total if Fabric works in the background.
     """
-    return Fabric(api, _token(settings), patience_s)
+    return FabricClient(api, _token_source(settings), patience_s)
 
 
-def fabric_access(settings: Settings) -> str:
+def fabric_access_token(settings: Settings) -> str:
     """Return a token for Fabric's API with the same identity."""
-    return access(_token(settings))
+    return access_token(_token_source(settings))
 
 
-def _token(settings: Settings) -> Token:
-    with extra("azure"):
+def _token_source(settings: Settings) -> Token:
+    with require_extra("azure"):
         from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - not needed by the plan of a deployment
 
     logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # our own error message is enough

@@ -7,13 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from headwater.common.errors import WrongSetting
-from headwater.operations.fabric.client import Fabric, shortcut_url
-from headwater.operations.fabric.items import LAKEHOUSE, PIPELINE, Item, placeholders, read_items, workspace_placeholder
+from headwater.operations.fabric.client import FabricClient, shortcut_url
+from headwater.operations.fabric.items import (
+    LAKEHOUSE,
+    PIPELINE,
+    FabricItem,
+    placeholders,
+    read_items,
+    workspace_placeholder,
+)
 from headwater.operations.fabric.shortcuts import Shortcut, ShortcutPlace
 from headwater.operations.fabric.steps import (
     ONELAKE,
     StepState,
-    Workspace,
+    WorkspaceItems,
     WorkspaceStep,
     capacity_step,
     connection_step,
@@ -49,34 +56,34 @@ class WorkspacePlan:
     onelake: str = ONELAKE
 
 
-def steps(fabric: Fabric, wanted: WorkspacePlan) -> Iterator[WorkspaceStep]:
+def deployment_steps(fabric: FabricClient, plan: WorkspacePlan) -> Iterator[WorkspaceStep]:
     """Yield the steps in order; each step reads the results of earlier ones after they were applied."""
-    items = read_items(wanted.folder)
-    workspace = fabric.get(f"/workspaces/{wanted.workspace}")
+    items = read_items(plan.folder)
+    workspace = fabric.get(f"/workspaces/{plan.workspace}")
     yield capacity_step(workspace, lambda: fabric.list_all("/capacities"))
-    connection = yield from _connection(fabric, wanted, workspace)
-    there = Workspace(fabric, wanted.workspace)
-    texts = _texts(wanted, workspace, connection)
+    connection = yield from _connection_steps(fabric, plan, workspace)
+    there = WorkspaceItems(fabric, plan.workspace)
+    texts = _placeholder_values(plan, workspace, connection)
     for item in items:
         filled = item.with_values(texts)
-        yield there.step(filled)
-        found = there.find(filled)
+        yield there.item_step(filled)
+        found = there.find_item(filled)
         texts[item.logical] = found["id"] if found else UNKNOWN
         if item.kind == LAKEHOUSE:
-            yield _shortcut_step(fabric, wanted, found, connection)
+            yield _shortcut_step(fabric, plan, found, connection)
         if item.kind == PIPELINE:
-            yield _scheduled(fabric, wanted, found)
-    yield write_step(fabric, wanted.onelake, wanted.workspace, _lakehouse(items, texts))
+            yield _schedule_step(fabric, plan, found)
+    yield write_step(fabric, plan.onelake, plan.workspace, _lakehouse_id(items, texts))
 
 
-def _lakehouse(items: Sequence[Item], ids: Mapping[str, str]) -> str | None:
+def _lakehouse_id(items: Sequence[FabricItem], ids: Mapping[str, str]) -> str | None:
     """Return the id of the lakehouse, None before it is created."""
     found = next((ids[item.logical] for item in items if item.kind == LAKEHOUSE), UNKNOWN)
     return None if found == UNKNOWN else found
 
 
-def _connection(
-    fabric: Fabric, wanted: WorkspacePlan, workspace: dict[str, Any]
+def _connection_steps(
+    fabric: FabricClient, wanted: WorkspacePlan, workspace: dict[str, Any]
 ) -> Generator[WorkspaceStep, None, str]:
     if wanted.connection is not None:
         return wanted.connection
@@ -88,7 +95,7 @@ def _connection(
 
 
 def _shortcut_step(
-    fabric: Fabric, wanted: WorkspacePlan, lakehouse: dict[str, Any] | None, connection: str
+    fabric: FabricClient, wanted: WorkspacePlan, lakehouse: dict[str, Any] | None, connection: str
 ) -> WorkspaceStep:
     """Compare the shortcuts; some may be missing, or point elsewhere, such as to an older generation."""
     what = f"{len(wanted.shortcuts)} shortcuts"
@@ -104,20 +111,20 @@ def _shortcut_step(
     names = ", ".join(body["name"] for body in other)
     url = shortcut_url(wanted.api, wanted.workspace, lakehouse["id"])
 
-    def put() -> None:
+    def create_shortcuts() -> None:
         for body in other:
             fabric.post(url, body)
 
-    return WorkspaceStep(what, StepState.MISSING if is_new else StepState.DIFFERS, names, put)
+    return WorkspaceStep(what, StepState.MISSING if is_new else StepState.DIFFERS, names, create_shortcuts)
 
 
-def _scheduled(fabric: Fabric, wanted: WorkspacePlan, pipeline: dict[str, Any] | None) -> WorkspaceStep:
+def _schedule_step(fabric: FabricClient, wanted: WorkspacePlan, pipeline: dict[str, Any] | None) -> WorkspaceStep:
     if pipeline is None:
         return WorkspaceStep(f"schedule, every {wanted.minutes} min", StepState.MISSING, "created after the pipeline")
     return schedule_step(fabric, wanted.workspace, pipeline["id"], wanted.minutes)
 
 
-def _texts(wanted: WorkspacePlan, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
+def _placeholder_values(wanted: WorkspacePlan, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
     """Return the replacements of placeholders in the items.
 
     Raises WrongSetting for a value that has a special meaning in Python or YAML, the languages of the items.

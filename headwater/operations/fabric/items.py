@@ -26,7 +26,7 @@ _MARK = re.compile(r" \[headwater [0-9a-f]{16}\]$")
 _LONGEST = 256
 
 
-class Item(NamedTuple):
+class FabricItem(NamedTuple):
     """One item; parts: content by path, such as `notebook-content.py`; logical: id by which other items refer to it."""
 
     kind: str
@@ -40,7 +40,7 @@ class Item(NamedTuple):
         """Return its name and kind, like the name of its folder."""
         return f"{self.name}.{self.kind}"
 
-    def with_values(self, values: Mapping[str, str]) -> "Item":
+    def with_values(self, values: Mapping[str, str]) -> "FabricItem":
         """Return the item with placeholders replaced in one pass, so replacements are not replaced again."""
         return self._replace(parts={path: _replace_values(path, part, values) for path, part in self.parts.items()})
 
@@ -53,7 +53,7 @@ class Item(NamedTuple):
             ]
         }
 
-    def mark(self) -> str:
+    def description_with_hash(self) -> str:
         """Return its description with a hash of its parts, which shows later whether these parts are deployed."""
         digest = hashlib.sha256()
         for path, part in sorted(self.parts.items()):
@@ -62,14 +62,14 @@ class Item(NamedTuple):
         return self.description[: _LONGEST - len(mark)] + mark
 
 
-def is_ours(description: str | None) -> bool:
+def is_deployed_by_headwater(description: str | None) -> bool:
     """Return whether a description has a mark, so that Headwater has deployed the item."""
     return bool(_MARK.search(description or ""))
 
 
-def read_items(folder: Path) -> list[Item]:
+def read_items(folder: Path) -> list[FabricItem]:
     """Return the items of a folder in the order of dependencies; raises WrongSetting if there are none."""
-    found = [_read(path.parent) for path in sorted(folder.glob(f"*/{PLATFORM}"))]
+    found = [_read_item(path.parent) for path in sorted(folder.glob(f"*/{PLATFORM}"))]
     if not found:
         raise WrongSetting(f"{folder} contains no Fabric items. Run `make fabric`, which creates dist/fabric.")
     environment = next((item for item in found if item.kind == ENVIRONMENT), None)
@@ -89,19 +89,19 @@ def workspace_placeholder(workspace: str) -> dict[str, str]:
     return {_OWN_WORKSPACE: workspace}
 
 
-def _read(folder: Path) -> Item:
+def _read_item(folder: Path) -> FabricItem:
     platform = json.loads((folder / PLATFORM).read_text())
     metadata = platform["metadata"]
-    return Item(
+    return FabricItem(
         metadata["type"],
         metadata["displayName"],
         metadata.get("description", ""),
         platform["config"]["logicalId"],
-        dict(_parts(folder)),
+        dict(_item_parts(folder)),
     )
 
 
-def _parts(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _item_parts(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != PLATFORM and path.name not in _SEPARATE_PARTS:
             yield path.relative_to(folder).as_posix(), path.read_bytes()

@@ -47,7 +47,7 @@ class ShortcutPlace(NamedTuple):
         return ShortcutPlace(self.location, f"{self.subpath}/{folder}")
 
 
-def shortcut_place(lake: str) -> ShortcutPlace:
+def parse_lake_address(lake: str) -> ShortcutPlace:
     """Return the place of a lake at `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH`.
 
     Raises WrongSetting for a lake on this machine.
@@ -61,7 +61,7 @@ def shortcut_place(lake: str) -> ShortcutPlace:
     return ShortcutPlace(f"https://{found['host']}", f"/{found['container']}{(found['path'] or '').rstrip('/')}")
 
 
-def shortcuts(lake: ShortcutPlace, generations: Mapping[str, str], schema: str | None) -> Iterator[Shortcut]:
+def lake_shortcuts(lake: ShortcutPlace, generations: Mapping[str, str], schema: str | None) -> Iterator[Shortcut]:
     """Yield the shortcuts of a lake: the whole lake, bronze events, and the tables of the current generations.
 
     generations: by layer; schema: of a lakehouse with schemas.

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.operations.fabric.client import ALREADY_EXISTS, NOT_FOUND, Fabric, FabricRefusal
-from headwater.operations.fabric.items import ENVIRONMENT, LAKEHOUSE, Item, is_ours
+from headwater.operations.fabric.client import ALREADY_EXISTS, NOT_FOUND, FabricClient, FabricRefusal
+from headwater.operations.fabric.items import ENVIRONMENT, LAKEHOUSE, FabricItem, is_deployed_by_headwater
 from headwater.operations.fabric.shortcuts import LAKE_NAME, LAYERS, ShortcutPlace
 
 CONNECTION_TYPE = "AzureDataLakeStorage"
@@ -65,7 +65,7 @@ class StepResult(NamedTuple):
     note: str
 
 
-def deploy(steps: Iterable[WorkspaceStep]) -> Iterator[StepResult]:
+def deploy_steps(steps: Iterable[WorkspaceStep]) -> Iterator[StepResult]:
     """Apply the steps in order and yield the results; raises WrongSetting at a step that only a person can do."""
     for step in steps:
         if step.state is StepState.THERE:
@@ -101,15 +101,15 @@ def capacity_step(workspace: dict[str, Any], capacities: Callable[[], Iterator[d
     return WorkspaceStep("capacity", StepState.THERE, str(workspace.get("capacityRegion", "")))
 
 
-def identity_step(fabric: Fabric, workspace: dict[str, Any]) -> WorkspaceStep:
+def identity_step(fabric: FabricClient, workspace: dict[str, Any]) -> WorkspaceStep:
     """Check whether the workspace has an identity, by which the connection reads the lake."""
     if own := workspace.get("workspaceIdentity"):
         return WorkspaceStep("workspace identity", StepState.THERE, f"give {own['servicePrincipalId']} {_READER}")
     path, then = f"/workspaces/{workspace['id']}", f"give it {_READER}; `check` shows its id"
-    return WorkspaceStep("workspace identity", StepState.MISSING, _ADMIN, lambda: _make_identity(fabric, path), then)
+    return WorkspaceStep("workspace identity", StepState.MISSING, _ADMIN, lambda: _create_identity(fabric, path), then)
 
 
-def _make_identity(fabric: Fabric, workspace: str) -> None:
+def _create_identity(fabric: FabricClient, workspace: str) -> None:
     """Create the workspace's only identity; Fabric documents no error code for an identity that already exists."""
     try:
         fabric.post(f"{workspace}/provisionIdentity")
@@ -118,15 +118,17 @@ def _make_identity(fabric: Fabric, workspace: str) -> None:
             raise
 
 
-def find_connection(fabric: Fabric, name: str) -> dict[str, Any] | None:
+def find_connection(fabric: FabricClient, name: str) -> dict[str, Any] | None:
     """Return the connection with a name, among those that this identity may use."""
     return next((each for each in fabric.list_all("/connections") if each.get("displayName") == name), None)
 
 
-def connection_step(fabric: Fabric, name: str, lake: ShortcutPlace, found: dict[str, Any] | None) -> WorkspaceStep:
+def connection_step(
+    fabric: FabricClient, name: str, lake: ShortcutPlace, found: dict[str, Any] | None
+) -> WorkspaceStep:
     """Check whether a connection with this name points to the lake's container."""
     what = f"connection {name!r}"
-    if found is not None and _is_to(found, lake):
+    if found is not None and _is_connection_to(found, lake):
         return WorkspaceStep(what, StepState.THERE, found["id"])
     if found is not None:
         path = found["connectionDetails"].get("path")
@@ -136,10 +138,10 @@ def connection_step(fabric: Fabric, name: str, lake: ShortcutPlace, found: dict[
         f"the workspace's identity needs {_READER}; a service principal that creates it needs the tenant setting "
         "*Service principals can create workspaces, connections, and deployment pipelines*"
     )
-    return WorkspaceStep(what, StepState.MISSING, note, lambda: _make_connection(fabric, name, lake))
+    return WorkspaceStep(what, StepState.MISSING, note, lambda: _create_connection(fabric, name, lake))
 
 
-def _make_connection(fabric: Fabric, name: str, lake: ShortcutPlace) -> None:
+def _create_connection(fabric: FabricClient, name: str, lake: ShortcutPlace) -> None:
     try:
         fabric.post("/connections", connection_body(name, lake))
     except FabricRefusal as error:
@@ -170,57 +172,57 @@ def connection_body(name: str, lake: ShortcutPlace) -> dict[str, Any]:
     }
 
 
-def _is_to(connection: dict[str, Any], lake: ShortcutPlace) -> bool:
+def _is_connection_to(connection: dict[str, Any], lake: ShortcutPlace) -> bool:
     details = connection["connectionDetails"]
     host = lake.location.removeprefix("https://")
     path = str(details.get("path", "")).removeprefix("https://")
     return details.get("type") == CONNECTION_TYPE and (path == host or path.startswith((f"{host}/", f"{host};")))
 
 
-class Workspace:
+class WorkspaceItems:
     """The items of one workspace; the list is read once, and again after each creation."""
 
-    def __init__(self, fabric: Fabric, workspace: str) -> None:
+    def __init__(self, fabric: FabricClient, workspace: str) -> None:
         self._fabric = fabric
         self._path = f"/workspaces/{workspace}"
         self._items: dict[tuple[str, str], dict[str, Any]] | None = None
 
-    def find(self, item: Item) -> dict[str, Any] | None:
+    def find_item(self, item: FabricItem) -> dict[str, Any] | None:
         """Return an item as it appears in the list of items."""
         if self._items is None:
             listed = self._fabric.list_all(f"{self._path}/items")
             self._items = {(each["type"], each["displayName"]): each for each in listed}
         return self._items.get((item.kind, item.name))
 
-    def step(self, item: Item) -> WorkspaceStep:
+    def item_step(self, item: FabricItem) -> WorkspaceStep:
         """Compare an item with our definition of it."""
-        found = self.find(item)
+        found = self.find_item(item)
         if item.kind == LAKEHOUSE:
             if found:
                 return WorkspaceStep(item.title, StepState.THERE, found["id"])
-            return WorkspaceStep(item.title, StepState.MISSING, _ROLE, lambda: self._put_empty(item))
-        if found and found.get("description") == item.mark():
+            return WorkspaceStep(item.title, StepState.MISSING, _ROLE, lambda: self._create_empty(item))
+        if found and found.get("description") == item.description_with_hash():
             return WorkspaceStep(item.title, StepState.THERE, found["id"])
-        note = _ROLE if found is None else "" if is_ours(found.get("description")) else _NOT_OURS
+        note = _ROLE if found is None else "" if is_deployed_by_headwater(found.get("description")) else _NOT_OURS
         return WorkspaceStep(
-            item.title, StepState.DIFFERS if found else StepState.MISSING, note, lambda: self._put(item)
+            item.title, StepState.DIFFERS if found else StepState.MISSING, note, lambda: self._create_or_update(item)
         )
 
-    def _put_empty(self, item: Item) -> None:
-        self._make(item)
+    def _create_empty(self, item: FabricItem) -> None:
+        self._create(item)
 
-    def _put(self, item: Item) -> None:
+    def _create_or_update(self, item: FabricItem) -> None:
         """Create an item or replace its content, then mark it; without a mark it is replaced later."""
-        found = self.find(item) or self._make(item)
+        found = self.find_item(item) or self._create(item)
         place = f"{self._path}/items/{found['id']}"
         if not found.get("made"):
             self._fabric.post(f"{place}/updateDefinition", {"definition": item.definition()})
         if item.kind == ENVIRONMENT:
             self._fabric.post(f"{self._path}/environments/{found['id']}/staging/publish?beta=false")
-            self._await_published(found["id"])
-        self._fabric.patch(place, {"displayName": item.name, "description": item.mark()})
+            self._wait_until_published(found["id"])
+        self._fabric.patch(place, {"displayName": item.name, "description": item.description_with_hash()})
 
-    def _make(self, item: Item) -> dict[str, Any]:
+    def _create(self, item: FabricItem) -> dict[str, Any]:
         body: dict[str, Any] = {"displayName": item.name, "type": item.kind, "description": item.description}
         made: Mapping[str, Any] = {"made": True}
         try:
@@ -230,67 +232,67 @@ class Workspace:
                 raise
             made = {}
         self._items = None
-        found = self.find(item)
+        found = self.find_item(item)
         if found is None:
             raise Retry(f"Fabric has created {item.title} but does not list it yet. Run the same command again.")
         return {**found, **made}
 
-    def _await_published(self, environment: str) -> None:
+    def _wait_until_published(self, environment: str) -> None:
         found = self._fabric.wait_until(
-            f"{self._path}/environments/{environment}", lambda each: _state(each) not in _BUSY
+            f"{self._path}/environments/{environment}", lambda each: _publish_state(each) not in _BUSY
         )
-        if (state := _state(found)) != "Success":
+        if (state := _publish_state(found)) != "Success":
             raise Retry(
                 f"Publishing the environment ended with {state!r}. Check in Fabric which library it names, then "
                 "run the same command again."
             )
 
 
-def _state(environment: Mapping[str, Any]) -> str:
+def _publish_state(environment: Mapping[str, Any]) -> str:
     return str(environment.get("properties", {}).get("publishDetails", {}).get("state", "Waiting"))
 
 
-def schedule_step(fabric: Fabric, workspace: str, pipeline: str, minutes: int) -> WorkspaceStep:
+def schedule_step(fabric: FabricClient, workspace: str, pipeline: str, minutes: int) -> WorkspaceStep:
     """Compare the schedules of a pipeline with one run every so many minutes; a disabled schedule stays disabled."""
     what = f"schedule, every {minutes} min"
     path = f"/workspaces/{workspace}/dataPipelines/{pipeline}/jobs/execute/schedules"
     found = [each for each in fabric.list_all(path) if each.get("configuration", {}).get("type") == "Cron"]
     if not found:
-        return WorkspaceStep(what, StepState.MISSING, "", lambda: _make_schedule(fabric, path, minutes))
-    if extra := _extra(found, minutes):
+        return WorkspaceStep(what, StepState.MISSING, "", lambda: _create_schedule(fabric, path, minutes))
+    if extra := _duplicate_schedules(found, minutes):
         note = f"{len(extra)} duplicates"
         return WorkspaceStep(what, StepState.DIFFERS, note, lambda: _delete_schedules(fabric, path, extra))
-    first = next((each for each in found if _fits(each, minutes)), found[0])
+    first = next((each for each in found if _is_wanted_schedule(each, minutes)), found[0])
     note = "" if len(found) == 1 else f"there are {len(found)}; delete the others"
     if not first["enabled"]:
         return WorkspaceStep(what, StepState.THERE, "it is disabled, and stays disabled")
-    if _fits(first, minutes):
+    if _is_wanted_schedule(first, minutes):
         return WorkspaceStep(what, StepState.THERE, note)
     change = f"{path}/{first['id']}"
     return WorkspaceStep(what, StepState.DIFFERS, note, lambda: fabric.patch(change, schedule_body(minutes)))
 
 
-def _make_schedule(fabric: Fabric, path: str, minutes: int) -> None:
+def _create_schedule(fabric: FabricClient, path: str, minutes: int) -> None:
     """Create a schedule, then remove duplicates: schedules have no names, so concurrent deployments each create one.
 
     All deployments keep the same schedule, and the last one sees all others.
     """
     fabric.post(path, schedule_body(minutes))
-    _delete_schedules(fabric, path, _extra(list(fabric.list_all(path)), minutes))
+    _delete_schedules(fabric, path, _duplicate_schedules(list(fabric.list_all(path)), minutes))
 
 
-def _extra(found: Sequence[Mapping[str, Any]], minutes: int) -> list[str]:
+def _duplicate_schedules(found: Sequence[Mapping[str, Any]], minutes: int) -> list[str]:
     """Return the ids of all but one of the equivalent schedules."""
-    return sorted(each["id"] for each in found if _fits(each, minutes))[1:]
+    return sorted(each["id"] for each in found if _is_wanted_schedule(each, minutes))[1:]
 
 
-def _fits(schedule: Mapping[str, Any], minutes: int) -> bool:
+def _is_wanted_schedule(schedule: Mapping[str, Any], minutes: int) -> bool:
     configuration = schedule.get("configuration", {})
     is_cron = configuration.get("type") == "Cron"
     return bool(schedule["enabled"] and is_cron and configuration.get("interval") == minutes)
 
 
-def _delete_schedules(fabric: Fabric, path: str, schedules: Sequence[str]) -> None:
+def _delete_schedules(fabric: FabricClient, path: str, schedules: Sequence[str]) -> None:
     for each in schedules:
         try:
             fabric.delete(f"{path}/{each}")
@@ -307,7 +309,7 @@ def schedule_body(minutes: int) -> dict[str, Any]:
     return {"enabled": True, "configuration": {**configuration, "localTimeZoneId": "UTC"}}
 
 
-def write_step(fabric: Fabric, onelake: str, workspace: str, lakehouse: str | None) -> WorkspaceStep:
+def write_step(fabric: FabricClient, onelake: str, workspace: str, lakehouse: str | None) -> WorkspaceStep:
     """Write an empty file to each layer through the shortcut, and delete it."""
     if lakehouse is None:
         return WorkspaceStep(WRITE_RIGHT, StepState.MISSING, "needs the lakehouse")
@@ -318,11 +320,11 @@ def write_step(fabric: Fabric, onelake: str, workspace: str, lakehouse: str | No
     return WorkspaceStep(WRITE_RIGHT, StepState.THERE, "an empty file was written to each and deleted")
 
 
-def _can_write(fabric: Fabric, url: str) -> bool:
+def _can_write(fabric: FabricClient, url: str) -> bool:
     """Create and delete a file; OneLake accesses the lake with the identity of the shortcut's connection."""
     try:
-        fabric.onelake("PUT", f"{url}?resource=file")
-        fabric.onelake("DELETE", url)
+        fabric.request_onelake("PUT", f"{url}?resource=file")
+        fabric.request_onelake("DELETE", url)
     except FabricRefusal:
         return False
     return True

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Scope
 
-from headwater.operations.local.exchange import Exchange, Wire, status_line
+from headwater.operations.local.exchange import Exchange, ExchangeConnection, status_line
 
 _NO_NAME = re.compile(rb'[\x00-\x1f\x7f()<>@,;:\[\]={} \t\\"]')
 _NO_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 class AsgiExchange(Exchange):
     """A request that the application handles."""
 
-    def __init__(self, app: ASGIApp, wire: Wire, scope: Scope, *, keep_alive: bool, expects_100: bool):
+    def __init__(self, app: ASGIApp, wire: ExchangeConnection, scope: Scope, *, keep_alive: bool, expects_100: bool):
         super().__init__(wire, scope["method"], keep_alive=keep_alive, expects_100=expects_100)
         self._app = app
         self._scope = scope
@@ -62,7 +62,7 @@ class AsgiExchange(Exchange):
     async def _receive(self) -> Message:
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
-        await self._wait()
+        await self._wait_for_body()
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
         part, self.body = bytes(self.body), bytearray()
@@ -74,13 +74,13 @@ class AsgiExchange(Exchange):
         if self.disconnected:
             return
         if message["type"] == "http.response.start" and not self._started:
-            self._start(message["status"], message.get("headers", ()))
+            self._start_response(message["status"], message.get("headers", ()))
         elif message["type"] == "http.response.body" and self._started and not self.response_complete:
-            self._continue(message.get("body", b""), is_last=not message.get("more_body", False))
+            self._send_body(message.get("body", b""), is_last=not message.get("more_body", False))
         else:
             raise RuntimeError(f"{message['type']} is out of order.")
 
-    def _start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def _start_response(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         lines, length, is_chunked = [status_line(status)], None, False
         for name, value in headers:
             if _NO_NAME.search(name) or _NO_VALUE.search(value):
@@ -105,13 +105,13 @@ class AsgiExchange(Exchange):
         self._missing = 0 if is_chunked or self._method == "HEAD" else length or 0
         self._wire.transport.write(b"".join((*lines, b"\r\n")))
 
-    def _continue(self, body: bytes, *, is_last: bool) -> None:
+    def _send_body(self, body: bytes, *, is_last: bool) -> None:
         if self._method != "HEAD":
-            self._write(body, is_last=is_last)
+            self._write_body(body, is_last=is_last)
         if is_last:
-            self._complete()
+            self._complete_response()
 
-    def _write(self, body: bytes, *, is_last: bool) -> None:
+    def _write_body(self, body: bytes, *, is_last: bool) -> None:
         if self._is_chunked:
             chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
             self._wire.transport.write(chunk + b"0\r\n\r\n" if is_last else chunk)

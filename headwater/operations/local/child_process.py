@@ -55,17 +55,17 @@ def child_process(role: str, *, exclusive: bool = True, required: bool = True) -
     try:
         with ExitStack() as stack, transient_faults_as_retry(f"continue with {settings.data}"):
 
-            def hold() -> Path:
+            def prepare_and_lock_folder() -> Path:
                 folder = prepare_folder(settings)
                 if exclusive:
                     stack.enter_context(folder_lock(folder, role, wait_s=_HELD_BY_THE_LAST_S))
                 return folder
 
-            yield settings, retry_while_disk_full(hold, log.warning, _rest)
+            yield settings, retry_while_disk_full(prepare_and_lock_folder, log.warning, _wait_or_exit)
     except HeadwaterError as error:
         log.error("%s", error)
         status = GIVE_UP if required and not isinstance(error, Retry) else RESTART
-    _leave(status)
+    _exit_immediately(status)
 
 
 def retry_while_disk_full(
@@ -83,7 +83,7 @@ def retry_while_disk_full(
             wait(_LOOK_AGAIN_S)
 
 
-def _leave(status: int) -> NoReturn:
+def _exit_immediately(status: int) -> NoReturn:
     """Exit immediately: our own resources are closed, but threads of delta-rs, obstore and librdkafka still run.
 
     A normal exit once crashed with SIGSEGV on Azure storage, while such threads used state that Python tore down.
@@ -95,7 +95,7 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _rest(seconds: float) -> None:
+def _wait_or_exit(seconds: float) -> None:
     """Wait, or exit if the supervisor has exited or asks to stop; covers the time before the service checks that."""
     if select.select([sys.stdin.fileno()], [], [], seconds)[0]:
         sys.exit(0)
@@ -106,16 +106,16 @@ def read_settings() -> Settings:
     return settings_from_json(sys.stdin.buffer.readline() or sys.exit(0))
 
 
-def when_parent_ends(*calls: Callable[[], None]) -> None:
+def call_when_parent_ends(*calls: Callable[[], None]) -> None:
     """Call each function once, in order, from a thread, when the supervisor has exited or asks to stop."""
 
-    def wait() -> None:
+    def wait_for_parent() -> None:
         while os.read(sys.stdin.fileno(), 1024):  # unbuffered: a buffer's lock would abort the interpreter at exit
             pass
         for call in calls:
             call()
 
-    threading.Thread(target=wait, name="lifeline", daemon=True).start()
+    threading.Thread(target=wait_for_parent, name="lifeline", daemon=True).start()
 
 
 def write_pid(folder: Path, name: str, pid: int) -> None:
@@ -128,7 +128,7 @@ def write_run_file(folder: Path, name: str, text: bytes) -> None:
     atomic_write(folder / "run" / name, text)
 
 
-def settings_line(settings: Settings) -> bytes:
+def encode_settings(settings: Settings) -> bytes:
     """Encode settings, including secrets, for a child's standard input."""
     return settings.model_dump_json(context=REVEAL_SECRETS).encode() + b"\n"
 
@@ -147,7 +147,7 @@ class NotificationPipe:
         self._poll.register(reading, select.POLLIN)
 
     @classmethod
-    def make(cls) -> "NotificationPipe":
+    def create(cls) -> "NotificationPipe":
         """Create a pipe whose reads and writes never block."""
         found = os.pipe()
         for descriptor in found:
@@ -163,7 +163,7 @@ class NotificationPipe:
         """Wait for a notification, which remains until `take` is called."""
         self._poll.poll(math.ceil(seconds * 1000))
 
-    def take(self) -> list[bytes]:
+    def take_notes(self) -> list[bytes]:
         """Return the notes of all notifications so far."""
         with suppress(BlockingIOError):
             return os.read(self.descriptors[0], _ALL).splitlines()

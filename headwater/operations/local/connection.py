@@ -31,23 +31,23 @@ _PART_BYTES = 16 << 10
 Headers = Mapping[str, str]
 
 
-class Host(Protocol):
+class ConnectionHost(Protocol):
     """What a connection needs from its server; the instance is the ASGI application of all other requests."""
 
     timeout_s: float
     """Limit from connecting, or from a request's first byte, to the end of its headers; and again for its body."""
 
-    def find(self, method: str, path: str, headers: Headers) -> Handler | None:
+    def find_handler(self, method: str, path: str, headers: Headers) -> Handler | None:
         """Return the receiver's handler for a request, None if the ASGI application handles it."""
 
-    def refuse(self, refusal: Refusal) -> None:
+    def count_refusal(self, refusal: Refusal) -> None:
         """Count bytes that never become a request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a request that is not a posted event."""
 
 
-class Activity:
+class ServerActivity:
     """The open connections and running requests of a server."""
 
     def __init__(self) -> None:
@@ -57,35 +57,35 @@ class Activity:
         self._connections: set[Connection] = set()
         self._is_stopping = False
 
-    def add(self, connection: "Connection") -> None:
+    def add_connection(self, connection: "Connection") -> None:
         """Note an open connection; closes it if the server stops."""
         self._connections.add(connection)
         if self._is_stopping:
             connection.stop()
 
-    def remove(self, connection: "Connection") -> None:
+    def remove_connection(self, connection: "Connection") -> None:
         """Note that a connection is closed."""
         self._connections.discard(connection)
-        self._look()
+        self._check_if_idle()
 
-    def start(self, exchange: Exchange, loop: asyncio.AbstractEventLoop) -> None:
+    def start_exchange(self, exchange: Exchange, loop: asyncio.AbstractEventLoop) -> None:
         """Run an exchange."""
         task = loop.create_task(exchange.run())
         self.tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._remove_task)
 
-    def stop(self) -> None:
+    def stop_connections(self) -> None:
         """Let all connections end after the responses to what they have received."""
         self._is_stopping = True
         for connection in list(self._connections):
             connection.stop()
-        self._look()
+        self._check_if_idle()
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _remove_task(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
-        self._look()
+        self._check_if_idle()
 
-    def _look(self) -> None:
+    def _check_if_idle(self) -> None:
         if self._is_stopping and not self._connections and not self.tasks:
             self.ended.set()
 
@@ -96,11 +96,11 @@ class Connection(asyncio.Protocol):
     transport: asyncio.Transport
     flow: FlowControl
 
-    def __init__(self, host: Host, activity: Activity, loop: asyncio.AbstractEventLoop):
+    def __init__(self, host: ConnectionHost, activity: ServerActivity, loop: asyncio.AbstractEventLoop):
         self.loop = loop
         self._host = host
         self._activity = activity
-        self._parser = _parser(self)
+        self._parser = _new_parser(self)
         self._url = b""
         self._lines: dict[str, str] = {}
         self._last: Exchange | None = None
@@ -118,12 +118,12 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's does not inherit from it
         self.flow = FlowControl(self.transport)
-        self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)
+        self._timer = self.loop.call_later(self._host.timeout_s, self._refuse_slow_request)
         self._idle = self.loop.call_later(KEEP_ALIVE_S, self._close_if_idle)
-        self._activity.add(self)
+        self._activity.add_connection(self)
 
     def connection_lost(self, _: Exception | None) -> None:
-        self._activity.remove(self)
+        self._activity.remove_connection(self)
         self._stop_timer()
         if self._idle:
             self._idle.cancel()
@@ -154,8 +154,8 @@ class Connection(asyncio.Protocol):
         self._parse_unread()
         if self._waiting:
             self.flow.pause_reading()
-        elif self._timer is None and not self.transport.is_closing() and self._between_requests():
-            self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)
+        elif self._timer is None and not self.transport.is_closing() and self._is_between_requests():
+            self._timer = self.loop.call_later(self._host.timeout_s, self._refuse_slow_request)
 
     def _parse_unread(self) -> None:
         """Parse received bytes, unless pipelined requests are waiting; then the bytes wait, too."""
@@ -168,19 +168,25 @@ class Connection(asyncio.Protocol):
                 self._unread = part[offer.args[0] :] + self._unread
                 self._ignore_upgrade()
             except httptools.HttpParserError:
-                self._refuse(400, "not_http", "This is not an HTTP request.", "Send HTTP/1.1 according to RFC 9112.")
+                self._refuse_and_close(
+                    400, "not_http", "This is not an HTTP request.", "Send HTTP/1.1 according to RFC 9112."
+                )
             if self._unmatched_bytes > MAX_UNMATCHED_BYTES:
                 what = f"The headers have more than {MAX_UNMATCHED_BYTES} bytes."
-                self._refuse(431, "headers_too_large", what, "Send fewer headers.")
+                self._refuse_and_close(431, "headers_too_large", what, "Send fewer headers.")
 
     def eof_received(self) -> bool:
         """Respond to requests received before the client closed its sending side, then close."""
         if self._last is None or self._last.response_complete:
             if self._unmatched_bytes:
-                self._refuse(400, "cut_off", "The connection ended before the headers did.", "Send the whole request.")
+                self._refuse_and_close(
+                    400, "cut_off", "The connection ended before the headers did.", "Send the whole request."
+                )
             return False
         if self._last.more_body:
-            self._refuse(400, "cut_off", "The connection ended before the body did.", "Send the whole request.")
+            self._refuse_and_close(
+                400, "cut_off", "The connection ended before the body did.", "Send the whole request."
+            )
             return False
         self._last.keep_alive = False
         return True  # keep our half open
@@ -208,11 +214,11 @@ class Connection(asyncio.Protocol):
         method = self._parser.get_method().decode("ascii")
         version = self._parser.get_http_version()
         keep_alive = version != "1.0" and self._parser.should_keep_alive()
-        exchange = self._intake(method, keep_alive) or self._asgi(method, version, keep_alive)
-        is_first = self._between_requests()
+        exchange = self._intake_exchange(method, keep_alive) or self._asgi_exchange(method, version, keep_alive)
+        is_first = self._is_between_requests()
         self._last = exchange
         if is_first:
-            self._start(exchange)
+            self._start_exchange(exchange)
         else:  # sent before the response to the previous request
             self.flow.pause_reading()
             self._waiting.append(exchange)
@@ -220,7 +226,7 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         self._unmatched_bytes = 0
         if self._last:
-            self._last.add(body)
+            self._last.add_body_part(body)
 
     def on_message_complete(self) -> None:
         self._unmatched_bytes = 0
@@ -234,25 +240,27 @@ class Connection(asyncio.Protocol):
         The parser stops at such headers, before the body, so a new parser gets the length of the body and continues.
         """
         framing = [line for line in self._lines.items() if line[0] in ("content-length", "transfer-encoding")]
-        self._parser = _parser(self)
+        self._parser = _new_parser(self)
         self._is_replaying = True
         head = "POST / HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in framing) + "\r\n"
         self._parser.feed_data(head.encode("latin-1"))
         self._is_replaying = False
 
-    def _intake(self, method: str, keep_alive: bool) -> Exchange | None:
+    def _intake_exchange(self, method: str, keep_alive: bool) -> Exchange | None:
         """Return the exchange of a posted event, None for any other request."""
         path, _, query = self._url.partition(b"?")
         if b"%" in path or not path.startswith(b"/"):
             path = unquote_to_bytes(httptools.parse_url(self._url).path or b"")
-        handler = self._host.find(method, path.decode("latin-1"), self._lines)
+        handler = self._host.find_handler(method, path.decode("latin-1"), self._lines)
         return handler and IntakeExchange(
             handler, self, method, self._lines, query.decode("latin-1"),
             keep_alive=keep_alive, expects_100=self._expects_100(), timeout_s=self._host.timeout_s,
         )  # fmt: skip
 
-    def _asgi(self, method: str, version: str, keep_alive: bool) -> Exchange:
-        self._timer = self.loop.call_later(self._host.timeout_s, self._too_slow)  # an application has no time limit
+    def _asgi_exchange(self, method: str, version: str, keep_alive: bool) -> Exchange:
+        self._timer = self.loop.call_later(
+            self._host.timeout_s, self._refuse_slow_request
+        )  # an application has no time limit
         target = httptools.parse_url(self._url)
         scope = {
             "type": "http",
@@ -265,8 +273,8 @@ class Connection(asyncio.Protocol):
             "raw_path": target.path,
             "query_string": target.query or b"",
             "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._lines.items()],
-            "server": _address(self.transport, "sockname"),
-            "client": _address(self.transport, "peername"),
+            "server": _socket_address(self.transport, "sockname"),
+            "client": _socket_address(self.transport, "peername"),
         }
         return AsgiExchange(self._host, self, scope, keep_alive=keep_alive, expects_100=self._expects_100())
 
@@ -287,23 +295,23 @@ class Connection(asyncio.Protocol):
             self.flow.pause_reading()
             return
         if self._waiting:
-            self._start(self._waiting.popleft())
+            self._start_exchange(self._waiting.popleft())
         self._parse_unread()
         if not self._waiting:
             self.flow.resume_reading()
 
-    def _start(self, exchange: Exchange) -> None:
+    def _start_exchange(self, exchange: Exchange) -> None:
         self._running = exchange
-        self._activity.start(exchange, self.loop)
+        self._activity.start_exchange(exchange, self.loop)
 
     def _close_if_idle(self) -> None:
         left = self._idle_from + KEEP_ALIVE_S - self.loop.time()
-        if left <= 0 and self._between_requests():
+        if left <= 0 and self._is_between_requests():
             self.transport.close()
         else:
             self._idle = self.loop.call_later(max(left, 1.0), self._close_if_idle)
 
-    def _between_requests(self) -> bool:
+    def _is_between_requests(self) -> bool:
         return self._last is None or self._last.response_complete
 
     def _stop_timer(self) -> None:
@@ -311,20 +319,20 @@ class Connection(asyncio.Protocol):
             self._timer.cancel()
             self._timer = None
 
-    def _too_slow(self) -> None:
+    def _refuse_slow_request(self) -> None:
         self._timer = None
         if self._unmatched_bytes:
             what = f"The headers did not arrive within {self._host.timeout_s:g} s."
-            self._refuse(408, "slow_headers", what, "Send them without pauses.")
+            self._refuse_and_close(408, "slow_headers", what, "Send them without pauses.")
         else:
             self.transport.close()
 
-    def _refuse(self, status: int, reason: str, what: str, fix: str) -> None:
+    def _refuse_and_close(self, status: int, reason: str, what: str, fix: str) -> None:
         """Respond on the raw connection and close it, because there is no request to respond to."""
         if self.transport.is_closing():
             return
         refusal = Refusal(status, reason, what, fix)
-        self._host.refuse(refusal)
+        self._host.count_refusal(refusal)
         answer = refusal.answer()
         self.transport.write(
             b"%bcontent-type: application/json\r\n%bcontent-length: %d\r\nconnection: close\r\n\r\n%b"
@@ -336,14 +344,14 @@ class Connection(asyncio.Protocol):
 _HEADERS = "".join(f"{name}: {value}\r\n" for name, value in ANSWER_HEADERS.items()).encode()
 
 
-def _parser(connection: Connection) -> Any:
+def _new_parser(connection: Connection) -> Any:
     parser = httptools.HttpRequestParser(connection)
     # A client that sends `Connection: close` and then more bytes still gets its response.
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser
 
 
-def _address(transport: asyncio.Transport, side: str) -> tuple[str, int] | None:
+def _socket_address(transport: asyncio.Transport, side: str) -> tuple[str, int] | None:
     """Return address and port of one side of a TCP connection; side: `sockname` or `peername`."""
     address = transport.get_extra_info(side)
     return (str(address[0]), int(address[1])) if address else None

@@ -49,7 +49,7 @@ class FlowControl:
         await self._writable.wait()
 
 
-class Wire(Protocol):
+class ExchangeConnection(Protocol):
     """The connection, as an exchange sees it."""
 
     loop: asyncio.AbstractEventLoop
@@ -66,7 +66,7 @@ class Exchange(ABC):
     `more_body`: the body is not complete. `keep_alive`: the connection stays open after the response.
     """
 
-    def __init__(self, wire: Wire, method: str, *, keep_alive: bool, expects_100: bool):
+    def __init__(self, wire: ExchangeConnection, method: str, *, keep_alive: bool, expects_100: bool):
         """expects_100: the client waits for `100 Continue` before it sends the body."""
         self.body = bytearray()
         self.more_body = True
@@ -82,7 +82,7 @@ class Exchange(ABC):
     async def run(self) -> None:
         """Respond; the connection starts this when it is the request's turn."""
 
-    def add(self, part: bytes) -> None:
+    def add_body_part(self, part: bytes) -> None:
         """Take a part of the body; too many unread parts pause the connection."""
         if self.response_complete:
             return
@@ -102,7 +102,7 @@ class Exchange(ABC):
         self.disconnected = not self.response_complete
         self._changed.set()
 
-    async def _wait(self) -> None:
+    async def _wait_for_body(self) -> None:
         """Wait for more of the body, its end, or the end of the connection."""
         if self._expects_100:
             self._expects_100 = False
@@ -111,7 +111,7 @@ class Exchange(ABC):
         await self._changed.wait()
         self._changed.clear()
 
-    def _complete(self) -> None:
+    def _complete_response(self) -> None:
         """End the response: close the connection or continue with its next request."""
         self.response_complete = True
         self._changed.set()

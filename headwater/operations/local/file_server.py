@@ -9,9 +9,9 @@ from headwater.api.shapes import Audit
 from headwater.common.errors import WrongSetting
 from headwater.events.event_files import read_event_texts
 from headwater.operations.local.ingest import ingest_offline
-from headwater.operations.local.up import up
+from headwater.operations.local.up import run_headwater
 from headwater.operations.runtime.data_folder import prepare_folder
-from headwater.operations.runtime.event_log import log_readers
+from headwater.operations.runtime.event_log import open_log_readers
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import Settings, load_settings
 
@@ -35,7 +35,7 @@ def show_files(files: Sequence[Path], port: int, rules: Path | None, on_listenin
                 f"No line of {', '.join(map(str, files))} is an OpenLineage event. Run `headwater validate FILE` to "
                 "see the reasons."
             )
-        return up(settings, lambda url: on_listening(url, counts))
+        return run_headwater(settings, lambda url: on_listening(url, counts))
 
 
 def _bodies(files: Sequence[Path]) -> Iterator[bytes]:
@@ -47,4 +47,4 @@ def _bodies(files: Sequence[Path]) -> Iterator[bytes]:
 
 
 def _counts(settings: Settings) -> Audit:
-    return audit(log_readers(settings, settings.data)(), open_bronze(settings))
+    return audit(open_log_readers(settings, settings.data), open_bronze(settings))

@@ -25,15 +25,15 @@ from headwater.api.shapes import Freshness
 from headwater.common.errors import HeadwaterError
 from headwater.common.paging import ListPage
 from headwater.events.times import parse_time
-from headwater.intake.event_log import LogWriter, Readers, each
+from headwater.intake.event_log import LogWriter, Readers, call_all_readers
 from headwater.lake.bronze_tables import Bronze
-from headwater.operations.runtime.metrics import measure_troubles, metrics_response
+from headwater.operations.runtime.metrics import metrics_response, set_trouble_metrics
 from headwater.operations.runtime.sinks import STATUS_FILE
 from headwater.operations.runtime.troubles import service_troubles
 from headwater.operations.settings import Station
 from headwater.questions.answer_types.reports import FindingKind
 from headwater.questions.unreported import saved_findings
-from headwater.sinks.interface.error_isolation import one_line
+from headwater.sinks.interface.error_isolation import escape_control_characters
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
 FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that is not visible to questions.")
@@ -57,7 +57,7 @@ SINK_FAILED = Gauge("headwater_sink_failed_events", "Events that a sink has give
 SINK_TROUBLE = Gauge("headwater_sink_in_trouble", "1 while a sink waits for its target, or for the lake.", ["sink"])
 
 
-class Health:
+class HealthRoutes:
     """Serves health checks and metrics; only the log decides whether requests can be acknowledged.
 
     A receiver without other services needs no permission on the lake and never reads it; metrics of other services are
@@ -92,9 +92,9 @@ class Health:
     def routes(self) -> list[Route]:
         """Return the routes, which need no key."""
         return [
-            Route("/health/live", self._live),
-            Route("/health/ready", self._ready),
-            Route("/metrics", self._metrics),
+            Route("/health/live", self._answer_live),
+            Route("/health/ready", self._answer_ready),
+            Route("/metrics", self._answer_metrics),
         ]
 
     def watermarks(self) -> dict[str, int]:
@@ -103,19 +103,21 @@ class Health:
             passed = self._bronze.watermarks([reader.source for reader in self._readers()])
             return {source.partition: mark for source, mark in passed.items()}
 
-    async def _live(self, _: Request) -> Response:
+    async def _answer_live(self, _: Request) -> Response:
         return json_response(200, {"live": True})
 
-    async def _ready(self, _: Request) -> Response:
+    async def _answer_ready(self, _: Request) -> Response:
         """Return 200 if events can be acknowledged; a lagging or unavailable lake or index does not change that.
 
         Without a receiver, return 200 once questions have seen everything that was in the lake when this process
         started.
         """
-        trouble = self._log.trouble()
+        trouble = self._log.unavailability_reason()
         # an unavailable log service is not queried for its backlog, because that may take very long
         is_asked = self._knows_lake and not trouble
-        found = await asyncio.to_thread(self._state) if is_asked else _ServingState("not asked", "not asked", None)
+        found = (
+            await asyncio.to_thread(self._serving_state) if is_asked else _ServingState("not asked", "not asked", None)
+        )
         components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
         components |= service_troubles(self._folder)  # "index": the reason for a stop replaces its lag
         is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
@@ -128,27 +130,27 @@ class Health:
             self._caught_up = True
         return self._caught_up or not self._answers
 
-    async def _metrics(self, _: Request) -> Response:
-        await asyncio.to_thread(self._measure)
+    async def _answer_metrics(self, _: Request) -> Response:
+        await asyncio.to_thread(self._update_metrics)
         return metrics_response()
 
-    def _state(self) -> "_ServingState":
+    def _serving_state(self) -> "_ServingState":
         try:
             if not self._answers:
                 with self._one_at_a_time:
                     return _ServingState(_lag_text(log_age_s(self._readers, self._bronze), "lake"), "not here", None)
-            found = self._freshness.answer()
+            found = self._freshness.freshness_answer()
         except HeadwaterError as error:
             return _ServingState(str(error), "not asked", None)
         return _ServingState(_lag_text(found.log, "lake"), _lag_text(found.bronze, "index"), found)
 
-    def _measure(self) -> None:
+    def _update_metrics(self) -> None:
         measure_sinks(self._folder)
         if self._knows_lake:
-            measure_troubles(service_troubles(self._folder))
+            set_trouble_metrics(service_troubles(self._folder))
         found = Freshness(nan, nan, nan, 0, None)
         try:
-            found = self._measure_lake() if self._knows_lake else found
+            found = self._update_lake_metrics() if self._knows_lake else found
         except HeadwaterError:
             PENDING.set(nan)
             BEHIND.set(nan)
@@ -157,18 +159,18 @@ class Health:
         WAITING.labels("bronze").set(found.bronze)
         GOLD.set(found.gold.seconds if found.gold else nan)
 
-    def _measure_lake(self) -> Freshness:
+    def _update_lake_metrics(self) -> Freshness:
         with self._one_at_a_time:
             readers = self._readers()
             passed = self._bronze.watermarks([reader.source for reader in readers])
-            PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
+            PENDING.set(sum(call_all_readers(readers, lambda reader: reader.pending(passed[reader.source]))))
             LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
-            self._findings.measure()
+            self._findings.update_metrics()
             if not self._answers:
                 return Freshness(nan, log_age_s(self._readers, self._bronze), nan, 0, None)
-        found = self._freshness.answer()
+        found = self._freshness.freshness_answer()
         BEHIND.set(found.events)
-        SET_ASIDE.set(len(self._freshness.set_aside(0)))
+        SET_ASIDE.set(len(self._freshness.set_aside_events(0)))
         return found
 
 
@@ -192,20 +194,20 @@ class FindingMeter:
         self._looked = float("-inf")
         self._until_us: dict[str, int] = {}
 
-    def measure(self) -> None:
+    def update_metrics(self) -> None:
         """Update the metrics; raises LakeUnavailable."""
         if time.monotonic() >= self._looked + _FINDINGS_EVERY_S:
-            self._look()
+            self._count_findings()
             self._looked = time.monotonic()
         for name, until_us in self._until_us.items():
             COMPARED.labels(name).set(max(0.0, time.time() - until_us / 1e6))
 
-    def _look(self) -> None:
+    def _count_findings(self) -> None:
         """Count each kind of finding; kinds that no longer occur are set to 0."""
         found = saved_findings(self._bronze, ListPage(limit=0)).comparisons
         FINDINGS.clear()
         COMPARED.clear()
-        self._until_us = {one_line(each.name): parse_time(each.until)[0] or 0 for each in found}
+        self._until_us = {escape_control_characters(each.name): parse_time(each.until)[0] or 0 for each in found}
         kinds = sum((Counter(each.kinds) for each in found), Counter[str]())
         for kind in get_args(FindingKind) if found else ():
             FINDINGS.labels(kind).set(kinds[kind])

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 
-from headwater.operations.local.connection import Activity, Connection, Host
+from headwater.operations.local.connection import Connection, ConnectionHost, ServerActivity
 
 BACKLOG = 2048
 
@@ -16,13 +16,13 @@ _CANCEL_S = 1.0
 log = logging.getLogger(__name__)
 
 
-async def serve_http(host: Host, listener: socket.socket, stop: asyncio.Event) -> None:
+async def serve_http(host: ConnectionHost, listener: socket.socket, stop: asyncio.Event) -> None:
     """Serve until `stop` is set; then respond to requests in progress, and cancel those that take too long."""
-    loop, activity = asyncio.get_running_loop(), Activity()
+    loop, activity = asyncio.get_running_loop(), ServerActivity()
     server = await loop.create_server(lambda: Connection(host, activity, loop), sock=listener, backlog=BACKLOG)
     await stop.wait()
     server.close()
-    activity.stop()
+    activity.stop_connections()
     try:
         async with asyncio.timeout(GRACE_S):
             await activity.ended.wait()

@@ -3,7 +3,12 @@
 import sys
 import threading
 
-from headwater.operations.local.child_process import NotificationPipe, child_process, decode_positions, when_parent_ends
+from headwater.operations.local.child_process import (
+    NotificationPipe,
+    call_when_parent_ends,
+    child_process,
+    decode_positions,
+)
 from headwater.operations.runtime.index import maintain_index
 
 
@@ -21,8 +26,10 @@ def main() -> None:
         settings,
         folder,
     ):  # maintain_index waits for the lock if a command has it
-        when_parent_ends(stop.set, wake.notify)
-        maintain_index(settings, folder, stop, wake.wait, lambda: decode_positions(wake.take()), on_change=serve.notify)
+        call_when_parent_ends(stop.set, wake.notify)
+        maintain_index(
+            settings, folder, stop, wake.wait, lambda: decode_positions(wake.take_notes()), on_change=serve.notify
+        )
 
 
 if __name__ == "__main__":

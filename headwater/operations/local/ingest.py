@@ -18,10 +18,10 @@ from headwater.events.event_files import read_event_texts
 from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.files.batch_sending import BATCH, BATCH_BYTES, BatchSender, open_receiver
-from headwater.intake.files.file_taking import Deletion, FileTaker
+from headwater.intake.files.file_taking import DeletionLimits, FileIngester
 from headwater.intake.files.sources.file_source import FileSource
-from headwater.operations.runtime.data_folder import existing_folder, folder_lock
-from headwater.operations.runtime.event_log import log_readers, open_log
+from headwater.operations.runtime.data_folder import folder_lock, require_data_folder
+from headwater.operations.runtime.event_log import open_log, reader_opener
 from headwater.operations.runtime.storage import OWNER, claim_limit, open_bronze, open_claims
 from headwater.operations.settings import Settings
 
@@ -56,7 +56,7 @@ def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress:
     with open_receiver(url, key) as ask, Progress(disable=not progress) as bar:
         sender = BatchSender(ask, patience_s=SEND_PATIENCE_S)
         task = bar.add_task("sending", total=None)
-        for batch in _batches(bodies):
+        for batch in _in_batches(bodies):
             refused = sender.send(batch)
             outcome["sent"] += len(batch)
             outcome["accepted"] += len(batch) - len(refused)
@@ -66,7 +66,7 @@ def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress:
     return outcome
 
 
-def _batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _in_batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     size = 0
     for body in bodies:
@@ -92,7 +92,7 @@ class IngestOptions:
 
 
 def ingest_files(
-    taker: FileTaker,
+    taker: FileIngester,
     sources: Sequence[FileSource],
     options: IngestOptions,
     in_bronze_us: Callable[[], int],
@@ -103,7 +103,7 @@ def ingest_files(
     in_bronze_us: returns how far bronze is, see `confirmation`. say: called with the reason for a wait. Raises
     WrongSetting if no file could ever be deleted.
     """
-    _check_reach(options)
+    _check_receiver_is_reachable(options)
     confirmed = float("-inf")
     while True:
         began, began_cpu = time.monotonic(), time.process_time()
@@ -111,8 +111,8 @@ def ingest_files(
             deletion = None
             if options.keep_s and began >= confirmed + _DELETED_EVERY_S:
                 rested_us = time.time_ns() // 1000 - int(options.keep_s * 1e6)
-                deletion, confirmed = Deletion(rested_us, in_bronze_us()), began
-            taker.take(sources, options.since_us(), deletion)
+                deletion, confirmed = DeletionLimits(rested_us, in_bronze_us()), began
+            taker.ingest(sources, options.since_us(), deletion)
         except Retry as error:
             if not options.follow:
                 raise
@@ -123,7 +123,7 @@ def ingest_files(
         time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))
 
 
-def _check_reach(options: IngestOptions) -> None:
+def _check_receiver_is_reachable(options: IngestOptions) -> None:
     if options.keep_s and time.time() - options.keep_s < options.since_us() / 1e6:
         raise WrongSetting("--since excludes files that --keep should delete. Set --since further back than --keep.")
 
@@ -133,42 +133,42 @@ def ingest_offline(settings: Settings, bodies: Iterable[bytes]) -> None:
 
     Raises WrongSetting if Headwater is running on the folder, or if its log is a service.
     """
-    folder = existing_folder(settings)
+    folder = require_data_folder(settings)
     if settings.log != "sqlite":
         raise WrongSetting(
             f"The log of {folder} is a service ({settings.log}). Send to a running Headwater with --server."
         )
     try:
         with folder_lock(folder, "up", wait_s=0), folder_lock(folder, "serve", wait_s=0):
-            _append(settings, bodies)
-            _parse(settings)
+            _append_to_log(settings, bodies)
+            _parse_log(settings)
     except WrongSetting as error:
         if "Another `headwater` uses" not in str(error):
             raise
         raise WrongSetting(f"Headwater is running on {folder}. Replace --data by --server with its address.") from error
 
 
-def _append(settings: Settings, bodies: Iterable[bytes]) -> None:
+def _append_to_log(settings: Settings, bodies: Iterable[bytes]) -> None:
     claims = open_claims(settings)
-    log = open_log(settings, existing_folder(settings), claims)
+    log = open_log(settings, require_data_folder(settings), claims)
     writer = ClaimCheck(log, claims, claim_limit(settings))
 
-    async def append() -> None:
+    async def append_bodies() -> None:
         try:
-            for batch in _batches(bodies):
+            for batch in _in_batches(bodies):
                 await writer.append([Record(RecordKind.EVENT, body) for body in batch], timeout_s=_TIMEOUT_S)
         finally:
             await log.aclose()
 
-    asyncio.run(append())
+    asyncio.run(append_bodies())
 
 
-def _parse(settings: Settings) -> None:
-    from headwater.intake.parser.partition_parser import Parser  # noqa: PLC0415 - not loaded to send events
+def _parse_log(settings: Settings) -> None:
+    from headwater.intake.parser.partition_parser import PartitionParser  # noqa: PLC0415 - not loaded to send events
 
     bronze, claims = open_bronze(settings), open_claims(settings)
-    for reader in log_readers(settings, existing_folder(settings))():
+    for reader in reader_opener(settings, require_data_folder(settings))():
         with closing(reader):
-            parser = Parser(reader, bronze, claims, OWNER, settings.record_cpu_s)
-            while parser.step():
+            parser = PartitionParser(reader, bronze, claims, OWNER, settings.record_cpu_s)
+            while parser.commit_next():
                 pass

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from headwater.common.json_headers import ANSWER_HEADERS
 from headwater.intake.receiver import Answer, Refusal, Request
-from headwater.operations.local.exchange import Exchange, Wire, status_line
+from headwater.operations.local.exchange import Exchange, ExchangeConnection, status_line
 
 Handler = Callable[[Request], Awaitable[Answer]]
 
@@ -22,7 +22,7 @@ class IntakeExchange(Exchange):
     def __init__(
         self,
         handler: Handler,
-        wire: Wire,
+        wire: ExchangeConnection,
         method: str,
         headers: Mapping[str, str],
         query: str,
@@ -43,16 +43,16 @@ class IntakeExchange(Exchange):
     async def run(self) -> None:
         """Let the receiver handle the request, and send its answer."""
         try:
-            body = self._chunks() if self.more_body else bytes(self.body)
+            body = self._body_chunks() if self.more_body else bytes(self.body)
             answer = await self._handler(Request(self._method, self._headers, self._query, body))
             if self.more_body:
-                await self._drain()
+                await self._read_rest()
             self._send(answer)
         except Exception:
             log.exception("Could not respond to a request; nothing in it was acknowledged. Report this.")
             self._wire.transport.close()
 
-    async def _chunks(self) -> AsyncIterator[bytes]:
+    async def _body_chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives; a body that exceeds the time limit is refused with 408."""
         while True:
             more = self.more_body
@@ -67,7 +67,7 @@ class IntakeExchange(Exchange):
     async def _wait_in_time(self) -> None:
         try:
             async with asyncio.timeout_at(self._deadline):
-                await self._wait()
+                await self._wait_for_body()
         except TimeoutError:
             self._late = True
             what = f"The body did not arrive within {self._timeout_s:g} s."
@@ -78,7 +78,7 @@ class IntakeExchange(Exchange):
         if self.disconnected:
             raise Refusal(400, "disconnected", "The client disconnected before the end of the body.", "Send it whole.")
 
-    async def _drain(self) -> None:
+    async def _read_rest(self) -> None:
         """Read the rest of the body for a limited time, so that closing the connection does not lose the response."""
         if self._late or self._expects_100:
             self.keep_alive = False
@@ -87,20 +87,20 @@ class IntakeExchange(Exchange):
             async with asyncio.timeout(DRAIN_S):
                 while self.more_body and not self.disconnected:
                     self.body.clear()
-                    await self._wait()
+                    await self._wait_for_body()
         except TimeoutError:
             self.keep_alive = False
 
     def _send(self, answer: Answer) -> None:
         if self.disconnected or self._wire.transport.is_closing():
             return
-        text = _encoded(answer.status, tuple(answer.headers.items()), answer.body, self.keep_alive)
+        text = _encode_response(answer.status, tuple(answer.headers.items()), answer.body, self.keep_alive)
         self._wire.transport.write(text[: len(text) - len(answer.body)] if self._method == "HEAD" else text)
-        self._complete()
+        self._complete_response()
 
 
 @lru_cache(maxsize=64)
-def _encoded(status: int, headers: tuple[tuple[str, str], ...], body: bytes, keep_alive: bool) -> bytes:
+def _encode_response(status: int, headers: tuple[tuple[str, str], ...], body: bytes, keep_alive: bool) -> bytes:
     """Return an encoded response; cached, because most responses are equal."""
     lines = [status_line(status)]
     named = {**ANSWER_HEADERS, **dict(headers)}

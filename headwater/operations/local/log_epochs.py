@@ -5,11 +5,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from headwater.intake.parser.bronze_batch import lost_batch
+from headwater.intake.parser.bronze_batch import build_gap_batch
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import ROUTES
-from headwater.operations.runtime.data_folder import existing_folder, folder_lock
-from headwater.operations.runtime.event_log import open_log_readers, renew_log
+from headwater.operations.runtime.data_folder import folder_lock, require_data_folder
+from headwater.operations.runtime.event_log import open_log_readers, renew_log_epoch
 from headwater.operations.runtime.storage import open_bronze
 from headwater.operations.settings import Settings
 
@@ -24,18 +24,18 @@ def begin_epoch(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, 
     Records removed by retention are not a gap in the new epoch. Acknowledged records that the log has lost become a gap
     in the old one. The lake records the events of earlier epochs, so that the audit still counts them.
     """
-    folder = existing_folder(settings)
+    folder = require_data_folder(settings)
     with folder_lock(folder, "up", wait_s=0), folder_lock(folder, "serve", wait_s=0):
         bronze = open_bronze(settings)
         before = bronze.expected_epoch()
         if before:
-            _note_lost(settings, folder, bronze, before)
-        readers = renew_log(settings, folder)
+            _record_lost_events(settings, folder, bronze, before)
+        readers = renew_log_epoch(settings, folder)
         sources = [reader.source for reader in readers]
         fresh = sources[0].epoch
         if not bronze.exists():
             return {"epoch": fresh, "before": None, "events in the lake": 0}
-        counts = bronze.counts(sources)  # now includes rows of the old epoch beyond its watermark
+        counts = bronze.row_counts(sources)  # now includes rows of the old epoch beyond its watermark
         in_lake = counts.stored + counts.duplicates + counts.rejected
         past = bronze.ended_epochs()
         if before and before != fresh:
@@ -51,11 +51,11 @@ def begin_epoch(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, 
     return {"epoch": fresh, "before": before or fresh, "events in the lake": in_lake}
 
 
-def _note_lost(settings: Settings, folder: Path, bronze: Bronze, epoch: str) -> None:
+def _record_lost_events(settings: Settings, folder: Path, bronze: Bronze, epoch: str) -> None:
     """Record a gap for events that the log acknowledged in the old epoch and that can no longer be parsed."""
     for reader in open_log_readers(settings, folder):
         with closing(reader):
             source = reader.in_epoch(epoch)
-            for first, last in reader.missing(source, bronze.watermark(source), bronze.acknowledged(source)):
-                batch = lost_batch(source, first - 1, last)
+            for first, last in reader.missing(source, bronze.watermark(source), bronze.acknowledged_sequence(source)):
+                batch = build_gap_batch(source, first - 1, last)
                 bronze.commit(source, batch.rows, batch.last)

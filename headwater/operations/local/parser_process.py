@@ -7,16 +7,28 @@ import time
 from pathlib import Path
 
 from headwater.common.errors import LogUnavailable, Retry
-from headwater.intake.event_log import each
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.event_log import call_all_readers
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.intake.parser.partitions import Partition
-from headwater.lake.attempts import Attempts
+from headwater.lake.attempts import UnfinishedAttempts
 from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.maintenance import SMALL_FILES, check_files, check_reported, compact, small_files, vacuum
+from headwater.lake.maintenance import (
+    SMALL_FILES,
+    check_files,
+    check_reported_damage,
+    compact_tables,
+    count_small_files,
+    vacuum_tables,
+)
 from headwater.lake.open_table import REOPEN_AFTER
-from headwater.operations.local.child_process import NotificationPipe, child_process, encode_position, when_parent_ends
-from headwater.operations.runtime.event_log import log_exists, log_readers
+from headwater.operations.local.child_process import (
+    NotificationPipe,
+    call_when_parent_ends,
+    child_process,
+    encode_position,
+)
+from headwater.operations.runtime.event_log import log_exists, reader_opener
 from headwater.operations.runtime.parser_trouble import ParserTrouble
 from headwater.operations.runtime.storage import (
     OWNER,
@@ -53,7 +65,7 @@ class ParserLoop:
         self._wake = wake
         self._index = index
         self._bronze: Bronze = open_bronze(settings)
-        self._readers = log_readers(settings, folder)
+        self._readers = reader_opener(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
         self._left = 0  # small files that an earlier process left in the lake
@@ -70,22 +82,22 @@ class ParserLoop:
         pause = 0.0
         while not self._stop.is_set():
             started = time.monotonic()
-            self._wake.take()  # before looking, so that a notification during the look triggers another one
+            self._wake.take_notes()  # before looking, so that a notification during the look triggers another one
             taken = 0
             try:
-                taken = self._look()
-                self._maintain()
+                taken = self._step_partitions()
+                self._maintain_lake()
                 pause = 0.0
-                self._trouble.end()
+                self._trouble.record_recovery()
             except Retry as error:
-                self._log_trouble(self._trouble.begin(error))
-                self._close()
+                self._log_trouble(self._trouble.record_trouble(error))
+                self._close_partitions()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
             if not any(partition.parser.filled for partition in self._partitions):
-                self._pause(taken, pause, time.monotonic() - started)
-        self._close()
+                self._wait_for_work(taken, pause, time.monotonic() - started)
+        self._close_partitions()
 
-    def _pause(self, taken: int, pause: float, spent_s: float) -> None:
+    def _wait_for_work(self, taken: int, pause: float, spent_s: float) -> None:
         """Wait until the next tick after a commit; otherwise wait for a notification, at most one tick."""
         left_s = max(0.0, self._settings.tick_s - spent_s)
         if pause or taken or is_lake_remote(self._settings):
@@ -93,17 +105,17 @@ class ParserLoop:
         else:
             self._wake.wait(left_s)
 
-    def _look(self) -> int:
-        check_reported(self._bronze)
+    def _step_partitions(self) -> int:
+        check_reported_damage(self._bronze)
         if not self._partitions:
-            self._open()
+            self._open_partitions()
         waits: LogUnavailable | None = None
         done = self._commits
         for partition in self._partitions:
             if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
                 break
             try:
-                taken = bool(partition.step())
+                taken = bool(partition.commit_next())
             except LogUnavailable as error:
                 waits = error  # concerns one partition, so the others continue
                 continue
@@ -116,15 +128,15 @@ class ParserLoop:
             raise waits
         return self._commits - done
 
-    def _maintain(self) -> None:
+    def _maintain_lake(self) -> None:
         fresh = sum(table.commits for table in self._bronze.tables.values())
         if self._commits >= REOPEN_AFTER or self._left + fresh >= SMALL_FILES:
             self._commits = self._left = 0
-            compact(self._bronze)
+            compact_tables(self._bronze)
         if time.monotonic() - self._vacuumed > VACUUM_EVERY_S:
             self._vacuumed = time.monotonic()
             self._apply_retention()
-            vacuum(self._bronze, self._settings.vacuum_hours)
+            vacuum_tables(self._bronze, self._settings.vacuum_hours)
             check_files(self._bronze, CHECK_HOURLY_BYTES)
 
     def _apply_retention(self) -> None:
@@ -133,20 +145,20 @@ class ParserLoop:
             return
         delete_old_events(self._bronze, self._settings.bronze_keep_days)
         if remove_unreferenced(self._bronze, [partition.reader.source for partition in self._partitions]):
-            self._close()
+            self._close_partitions()
 
-    def _open(self) -> None:
+    def _open_partitions(self) -> None:
         if not self._is_proven:
             check_conditional_writes(self._settings)
             check_files(self._bronze, CHECK_AT_START_BYTES)
             self._is_proven = True
         claims = open_claims(self._settings)
         for reader in self._readers():
-            attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
-            parser = Parser(reader, self._bronze, claims, OWNER, self._settings.record_cpu_s)
+            attempts = UnfinishedAttempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")
+            parser = PartitionParser(reader, self._bronze, claims, OWNER, self._settings.record_cpu_s)
             self._partitions.append(Partition(reader, parser, attempts))
         if not self._commits:
-            self._left = small_files(self._bronze)
+            self._left = count_small_files(self._bronze)
 
     def _log_trouble(self, trouble: str) -> None:
         """Log a trouble when it begins, and then once a minute."""
@@ -155,9 +167,9 @@ class ParserLoop:
             log.warning("%s", trouble)
             self._last_logged = trouble, time.monotonic()
 
-    def _close(self) -> None:
+    def _close_partitions(self) -> None:
         """Close the readers, so that the next look opens the log again: a service may have replaced it."""
-        each([partition.reader for partition in self._partitions], lambda reader: reader.close())
+        call_all_readers([partition.reader for partition in self._partitions], lambda reader: reader.close())
         self._partitions.clear()
 
 
@@ -166,7 +178,7 @@ def main() -> None:
     stop = threading.Event()
     wake, index = NotificationPipe(*map(int, sys.argv[1:3])), NotificationPipe(*map(int, sys.argv[3:5]))
     with child_process("parser") as (settings, folder):
-        when_parent_ends(stop.set, wake.notify)
+        call_when_parent_ends(stop.set, wake.notify)
         ParserLoop(settings, folder, stop, wake, index).run()
 
 

@@ -59,15 +59,15 @@ class RequestGuard:
             return _READ_ONLY
         if not self._is_open():
             return None
-        if (name := _name(host)) not in self._allowed:
+        if (name := _host_name(host)) not in self._allowed:
             return _FOREIGN_HOST
         origin = headers.get("origin")
         if origin is None:
             site = "" if method in _READING else headers.get("sec-fetch-site", "")
             return None if site in _OUR_SITES else _FOREIGN_PAGE
-        return None if self._is_ours(origin.lower(), host, name) else _FOREIGN_PAGE
+        return None if self._is_same_origin(origin.lower(), host, name) else _FOREIGN_PAGE
 
-    def _is_ours(self, origin: str, host: str, name: str) -> bool:
+    def _is_same_origin(self, origin: str, host: str, name: str) -> bool:
         """Return whether the page has the same address; https is possible only behind a proxy with a host name."""
         schemes = ("http",) if is_loopback(name) else ("http", "https")
         return origin in self._allowed or origin in [f"{scheme}://{host}" for scheme in schemes]
@@ -77,7 +77,7 @@ _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\[\]:@/\\?#,\s]+
 """A Host header (RFC 9110, section 7.2) in lower case: a bracketed IPv6 address or a name, and an optional port."""
 
 
-def _name(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return the host name without its port; empty if the header is not exactly one host."""
     found = _HOST.fullmatch(host)
     return (found["address"] or found["name"]) if found else ""

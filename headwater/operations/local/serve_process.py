@@ -29,13 +29,13 @@ from headwater.intake.event_log.folder_claims import ClaimCheck
 from headwater.intake.receiver import Answer, Refusal, Request
 from headwater.intake.receiver.paths import BATCH, ONE, resolve_path
 from headwater.intake.receiver.post_handling import Receiver, RequestLimits
-from headwater.operations.local.child_process import NotificationPipe, child_process, when_parent_ends
-from headwater.operations.local.health import Health
+from headwater.operations.local.child_process import NotificationPipe, call_when_parent_ends, child_process
+from headwater.operations.local.health import HealthRoutes
 from headwater.operations.local.http_server import serve_http
 from headwater.operations.local.intake import Handler
 from headwater.operations.local.request_guard import RequestGuard
 from headwater.operations.runtime.api import ApiResources
-from headwater.operations.runtime.event_log import log_readers, open_log
+from headwater.operations.runtime.event_log import open_log, reader_opener
 from headwater.operations.runtime.sinks import open_sink_service
 from headwater.operations.runtime.storage import claim_limit, open_claims
 from headwater.operations.settings import Settings
@@ -47,7 +47,7 @@ RETENTION_S = 30.0
 _AT_ONCE = 100
 
 
-class Serve:
+class ServeApp:
     """The ASGI application: frequent paths first, everything else goes to the API.
 
     Health and metrics are served whatever the setting `stations` is.
@@ -57,7 +57,7 @@ class Serve:
         """Connect the services of this process."""
         self._settings = settings
         self._log = event_log
-        reading = ApiResources(settings, folder, partial(log_readers, settings, folder))
+        reading = ApiResources(settings, folder, partial(reader_opener, settings, folder))
         claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
         self._access = reading.access
         limits = RequestLimits(max_body_bytes=settings.max_body_bytes)
@@ -69,19 +69,22 @@ class Serve:
         receives = "receiver" in settings.stations
         self._receives = receives
         self._intake: dict[str, Handler] = {
-            ONE: self._receive if receives else _no_receiver,
-            BATCH: self.receiver.batch if receives else _no_receiver,
+            ONE: self._receive_event if receives else _answer_no_receiver,
+            BATCH: self.receiver.receive_batch if receives else _answer_no_receiver,
         }
-        self._health = Health(
+        self._health = HealthRoutes(
             stations=settings.stations, log=event_log, readers=reading.readers, bronze=reading.bronze,
             freshness=reading.freshness, folder=folder,
         )  # fmt: skip
-        self.live = reading.live()
+        self.live = reading.live_feed()
         self.index_waiter = IndexWaiter(reading.freshness)
         if "api" in settings.stations:
             within_s = STRICT_INDEX_WAIT_S if settings.marquez_strict else INDEX_WAIT_S
-            writing, sinks = ChangeBackend(self._post, self.index_waiter, within_s), open_sink_service(settings, folder)
-            self._read = reading.app(self._send_again, self.live, writing, sinks, self._health.routes())
+            writing, sinks = (
+                ChangeBackend(self._accept_own_event, self.index_waiter, within_s),
+                open_sink_service(settings, folder),
+            )
+            self._read = reading.build_app(self._resend_rejected, self.live, writing, sinks, self._health.routes())
         else:
             self._read = Starlette(routes=self._health.routes())
 
@@ -90,27 +93,27 @@ class Serve:
         is_http = scope["type"] == "http"
         refusal = self._guard.refusal(scope["method"], scope["path"], Headers(scope=scope)) if is_http else None
         if refusal:
-            self.refuse(refusal)
+            self.count_refusal(refusal)
             answer = refusal.answer()
             response = Response(answer.body, answer.status, ANSWER_HEADERS, media_type="application/json")
             await response(scope, receive, send)
         else:
             await self._read(scope, receive, send)
 
-    async def _post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
+    async def _accept_own_event(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
         """Accept an event that the API creates for a change, on behalf of its authenticated caller."""
-        answer = await self.receiver.one(Request("POST", headers, "", body), caller)
+        answer = await self.receiver.receive_event(Request("POST", headers, "", body), caller)
         return answer.status, answer.body
 
-    async def _receive(self, request: Request) -> Answer:
+    async def _receive_event(self, request: Request) -> Answer:
         """Accept an event; with `marquez_strict`, respond once it is visible to questions."""
-        answer = await self.receiver.one(request)
+        answer = await self.receiver.receive_event(request)
         if answer.status != 201 or "api" not in self._settings.stations:
             return answer
         is_seen = await self.index_waiter.wait_until_visible(now_us(), STRICT_INDEX_WAIT_S)
         return answer if is_seen else replace(answer, headers=NOT_INDEXED_YET)
 
-    def find(self, method: str, path: str, headers: Mapping[str, str]) -> Handler | None:
+    def find_handler(self, method: str, path: str, headers: Mapping[str, str]) -> Handler | None:
         """Return the receiver's handler for a path, None if the API handles it or the request is refused."""
         handler = self._intake.get(path) if method != "GET" or path not in _READ_TOO else None
         if handler is None and method == "POST":
@@ -120,16 +123,18 @@ class Serve:
     def _find_inexact(self, path: str, headers: Mapping[str, str]) -> Handler | None:
         """Return the handler for an event posted to a path that differs from the protocol's."""
         if self._receives:
-            return self.receiver.find_inexact(path, headers.get("content-type", ""))
-        return _no_receiver if resolve_path(path) else None
+            return self.receiver.handler_of_inexact_path(path, headers.get("content-type", ""))
+        return _answer_no_receiver if resolve_path(path) else None
 
-    async def _send_again(
+    async def _resend_rejected(
         self, bodies: Sequence[bytes], headers: Mapping[str, str], caller: Caller
     ) -> Sequence[str | None]:
         """Accept rejected events again, on behalf of the authenticated caller."""
         own = {"user-agent": headers.get("user-agent", "")}
         answers = [
-            await asyncio.gather(*(self.receiver.one(Request("POST", own, "", body), caller) for body in some))
+            await asyncio.gather(
+                *(self.receiver.receive_event(Request("POST", own, "", body), caller) for body in some)
+            )
             for some in (bodies[at : at + _AT_ONCE] for at in range(0, len(bodies), _AT_ONCE))
         ]
         return [
@@ -140,14 +145,14 @@ class Serve:
 
     def on_index_change(self, index: NotificationPipe) -> None:
         """Notify requests that wait for the index; index: the pipe that the index process notifies."""
-        index.take()
+        index.take_notes()
         self.index_waiter.notify()
 
-    def refuse(self, refusal: Refusal) -> None:
+    def count_refusal(self, refusal: Refusal) -> None:
         """Count a refusal by the connection, which happens before any service sees the request."""
         self.receiver.refusals.add(refusal, "connection", None, None)
 
-    async def housekeeping(self) -> None:
+    async def run_housekeeping(self) -> None:
         """Flush refusal counts and apply the log's retention; returns only if the log's writer has died."""
         looked = 0.0
         while self._log.is_writing():
@@ -156,9 +161,9 @@ class Serve:
             await self._access.save_key_uses()
             if time.monotonic() - looked > RETENTION_S:
                 looked = time.monotonic()
-                await asyncio.to_thread(self._retain)
+                await asyncio.to_thread(self._apply_log_retention)
 
-    def _retain(self) -> None:
+    def _apply_log_retention(self) -> None:
         try:
             self._log.retain(self._health.watermarks)
         except LogUnavailable as error:
@@ -167,7 +172,7 @@ class Serve:
             pass  # there is no lake yet, or it is unavailable
 
 
-async def _no_receiver(_: Request) -> Answer:
+async def _answer_no_receiver(_: Request) -> Answer:
     fix = "Post to an instance whose `stations` include `receiver`."
     return Refusal(404, "no_receiver", "This instance does not receive events.", fix).answer()
 
@@ -176,7 +181,7 @@ _READ_TOO = (ONE,)
 """Marquez uses this path for two things: posting events, and the lineage of a node."""
 
 
-async def run(
+async def run_server(
     settings: Settings, folder: Path, listener: socket.socket, parser: NotificationPipe, index: NotificationPipe
 ) -> None:
     """Serve until the supervisor stops it; then respond to received requests and close the log.
@@ -184,7 +189,7 @@ async def run(
     parser: notified after each append. index: the index process notifies it after each update.
     """
     event_log = open_log(settings, folder, open_claims(settings), parser.notify)
-    serve = Serve(settings, folder, event_log)
+    serve = ServeApp(settings, folder, event_log)
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(index.descriptors[0], serve.on_index_change, index)
 
@@ -198,8 +203,8 @@ async def run(
     def stop_soon() -> None:
         loop.call_soon_threadsafe(stop)
 
-    when_parent_ends(stop_soon)
-    housekeeping = asyncio.create_task(serve.housekeeping())
+    call_when_parent_ends(stop_soon)
+    housekeeping = asyncio.create_task(serve.run_housekeeping())
     housekeeping.add_done_callback(lambda _: stop())  # our own fault, so restart
     gc.collect()
     gc.freeze()  # exclude what start-up created from garbage collection
@@ -218,7 +223,7 @@ def main() -> None:
     listener, *wakes = map(int, sys.argv[1:])
     with child_process("serve") as (settings, folder), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(
-            run(
+            run_server(
                 settings,
                 folder,
                 socket.socket(fileno=listener),

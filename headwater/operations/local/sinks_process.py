@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from headwater.operations.local.child_process import child_process, when_parent_ends, write_run_file
+from headwater.operations.local.child_process import call_when_parent_ends, child_process, write_run_file
 from headwater.operations.runtime.sink_supervisor import POLL_S, SinkSupervisor
 from headwater.operations.runtime.sinks import STATUS_FILE, sinks_path
 from headwater.operations.settings import Settings
@@ -31,7 +31,7 @@ class StatusReporter:
         self._reported_problem: str | None = None
         self._written = b""
 
-    def report(self) -> None:
+    def report_changes(self) -> None:
         """Report what has changed."""
         problem = self._supervisor.problem
         if problem and problem != self._reported_problem:
@@ -39,7 +39,7 @@ class StatusReporter:
         self._reported_problem = problem
         if time.monotonic() >= self._measured + MEASURE_EVERY_S:
             self._measured = time.monotonic()
-            self._supervisor.measure()
+            self._supervisor.set_lag_metrics()
         found: dict[str, Any] = {"problem": problem, "sinks": self._supervisor.statuses()}
         text = msgspec.json.encode(found)
         if text != self._written:
@@ -48,16 +48,16 @@ class StatusReporter:
                 self._written = text
 
 
-def run(settings: Settings, folder: Path, stop: threading.Event) -> None:
+def run_sinks(settings: Settings, folder: Path, stop: threading.Event) -> None:
     """Run the sinks until stopped, or until the file has none; a remote file may get sinks at any time."""
     supervisor, is_elsewhere = SinkSupervisor(settings, REQUEST_EVERY_S), sinks_path(settings) is None
     reporter = StatusReporter(supervisor, folder)
-    while supervisor.update() or is_elsewhere:
-        reporter.report()
+    while supervisor.apply_file() or is_elsewhere:
+        reporter.report_changes()
         if stop.wait(POLL_S):
             break
-        supervisor.maintain()
-    supervisor.stop(STOP_S)
+        supervisor.maintain_ledger()
+    supervisor.stop_sinks(STOP_S)
     (folder / "run" / STATUS_FILE).unlink(missing_ok=True)
 
 
@@ -65,8 +65,8 @@ def main() -> None:
     """Run as a child of `headwater up`."""
     stop = threading.Event()
     with child_process("sinks", required=False) as (settings, folder):
-        when_parent_ends(stop.set)
-        run(settings, folder, stop)
+        call_when_parent_ends(stop.set)
+        run_sinks(settings, folder, stop)
 
 
 if __name__ == "__main__":

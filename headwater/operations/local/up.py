@@ -21,12 +21,12 @@ from headwater.common.storage_faults import transient_faults_as_retry
 from headwater.operations.local.child_process import (
     GIVE_UP,
     NotificationPipe,
+    encode_settings,
     retry_while_disk_full,
-    settings_line,
     write_pid,
 )
 from headwater.operations.local.log_lines import say
-from headwater.operations.runtime.data_folder import MARKER, data_folder, folder_lock, prepare_folder
+from headwater.operations.runtime.data_folder import MARKER, data_folder_path, folder_lock, prepare_folder
 from headwater.operations.runtime.sinks import sinks_path
 from headwater.operations.settings import Settings
 
@@ -40,7 +40,7 @@ _LOOK_S = 1.0
 
 
 @dataclass(slots=True)
-class _Child:
+class _ChildProcess:
     """A child process and its recent number of deaths."""
 
     name: str
@@ -71,12 +71,12 @@ class Supervisor:
         self._stations = frozenset(settings.stations)
         self._sinks_seen: int | None = None
         self._parser, self._index, self._serve = (
-            NotificationPipe.make(),
-            NotificationPipe.make(),
-            NotificationPipe.make(),
+            NotificationPipe.create(),
+            NotificationPipe.create(),
+            NotificationPipe.create(),
         )
-        self._ended: queue.SimpleQueue[_Child | None] = queue.SimpleQueue()  # its put is safe in signal handlers
-        self._children: dict[str, _Child] = {}
+        self._ended: queue.SimpleQueue[_ChildProcess | None] = queue.SimpleQueue()  # its put is safe in signal handlers
+        self._children: dict[str, _ChildProcess] = {}
         self._stopping = False
         self._status = 0
 
@@ -90,13 +90,15 @@ class Supervisor:
         """Keep the children alive until asked to stop; returns the exit status."""
         parser, index, serve = self._parser.descriptors, self._index.descriptors, self._serve.descriptors
         # only `serve` inherits the port: any other child that outlives a killed supervisor would block the next one
-        self._start("serve", "headwater.operations.local.serve_process", (self._listener.fileno(), *parser, *serve), 0)
+        self._start_child(
+            "serve", "headwater.operations.local.serve_process", (self._listener.fileno(), *parser, *serve), 0
+        )
         if "parser" in self._stations:
-            self._start("parser", "headwater.operations.local.parser_process", (*parser, *index), 0)
+            self._start_child("parser", "headwater.operations.local.parser_process", (*parser, *index), 0)
         if "api" in self._stations:
-            self._start("index", "headwater.operations.local.index_process", (*index, *serve), 0)
+            self._start_child("index", "headwater.operations.local.index_process", (*index, *serve), 0)
         status: int | None = None
-        while (child := self.next_ended()) is not None:
+        while (child := self.wait_for_ended_child()) is not None:
             if child.process.returncode == GIVE_UP:
                 status = GIVE_UP
                 break
@@ -107,11 +109,11 @@ class Supervisor:
             self._say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
             os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
-            self._start(child.name, child.module, child.inherited, deaths)
+            self._start_child(child.name, child.module, child.inherited, deaths)
         self._end_children()
         return self._status if status is None else status
 
-    def next_ended(self) -> _Child | None:
+    def wait_for_ended_child(self) -> _ChildProcess | None:
         """Wait for the next child that exits, None when asked to stop; checks for new sinks meanwhile."""
         while True:
             self._check_for_sinks()
@@ -130,24 +132,26 @@ class Supervisor:
             changed = self._sinks.stat().st_mtime_ns if self._sinks else 0
             if "sinks" not in self._children and changed != self._sinks_seen:
                 self._sinks_seen = changed
-                self._start("sinks", "headwater.operations.local.sinks_process", (), 0)
+                self._start_child("sinks", "headwater.operations.local.sinks_process", (), 0)
 
-    def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
-        process = retry_while_disk_full(lambda: self._process(name, module, inherited), self._say, self._rest)
+    def _start_child(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
+        process = retry_while_disk_full(
+            lambda: self._start_process(name, module, inherited), self._say, self._wait_or_stop
+        )
         if process is None:
             return
-        child = _Child(name, module, inherited, process, time.monotonic(), deaths)
+        child = _ChildProcess(name, module, inherited, process, time.monotonic(), deaths)
         self._children[name] = child
         self._write_pids()
         assert process.stdin  # noqa: S101 - it is a pipe
         try:
-            process.stdin.write(settings_line(self._settings))
+            process.stdin.write(encode_settings(self._settings))
             process.stdin.flush()
         except BrokenPipeError:
             pass  # it died immediately; the waiting thread reports that
-        threading.Thread(target=self._wait, args=(child,), name=f"wait-{name}", daemon=True).start()
+        threading.Thread(target=self._wait_for_child, args=(child,), name=f"wait-{name}", daemon=True).start()
 
-    def _process(self, name: str, module: str, inherited: tuple[int, ...]) -> subprocess.Popen[bytes] | None:
+    def _start_process(self, name: str, module: str, inherited: tuple[int, ...]) -> subprocess.Popen[bytes] | None:
         """Start a process, None if stopping; raises Retry while the system has no resources for one."""
         if self._stopping:
             return None
@@ -161,7 +165,7 @@ class Supervisor:
     def _say(self, message: str) -> None:
         say(self._settings, message)
 
-    def _rest(self, seconds: float) -> None:
+    def _wait_or_stop(self, seconds: float) -> None:
         if not self._stopping:
             time.sleep(seconds)
 
@@ -173,7 +177,7 @@ class Supervisor:
                     write_pid(self._folder, child.name, child.process.pid)
                     child.has_pid_file = True
 
-    def _wait(self, child: _Child) -> None:
+    def _wait_for_child(self, child: _ChildProcess) -> None:
         child.process.wait()
         self._ended.put(child)
 
@@ -192,14 +196,14 @@ class Supervisor:
                 child.process.kill()
 
 
-def up(settings: Settings, session: Session | None = None) -> int:
+def run_headwater(settings: Settings, session: Session | None = None) -> int:
     """Run Headwater in the foreground until SIGINT or SIGTERM, or until the session ends it; returns the exit status.
 
     While the disk is full, it waits before it listens. session: by default, it prints the URL of the server.
     """
     with ExitStack() as stack:
 
-        def hold() -> Path:
+        def prepare_and_lock_folder() -> Path:
             folder = prepare_folder(settings)
             stack.enter_context(folder_lock(folder, "up", wait_s=1.0))
             return folder
@@ -207,15 +211,17 @@ def up(settings: Settings, session: Session | None = None) -> int:
         try:
             listener = stack.enter_context(bind_port(settings))  # first, so that a port in use leaves no folder behind
         except WrongSetting:
-            if (data_folder(settings) / MARKER).exists():
-                hold()  # if another `headwater up` uses the folder, its error is more helpful
+            if (data_folder_path(settings) / MARKER).exists():
+                prepare_and_lock_folder()  # if another `headwater up` uses the folder, its error is more helpful
             raise
-        folder = retry_while_disk_full(hold, lambda why: say(settings, f"headwater: {why}"), time.sleep)
-        _listen(settings, listener)
+        folder = retry_while_disk_full(
+            prepare_and_lock_folder, lambda why: say(settings, f"headwater: {why}"), time.sleep
+        )
+        _listen_on_port(settings, listener)
         supervisor = Supervisor(settings, folder, listener)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stop())
-        run_session = session or (lambda url: _announce(settings, url, folder))
+        run_session = session or (lambda url: _print_address(settings, url, folder))
         threading.Thread(target=_run_session, args=(listener, supervisor, run_session), daemon=True).start()
         try:
             return supervisor.run()
@@ -226,7 +232,7 @@ def up(settings: Settings, session: Session | None = None) -> int:
 def bind_port(settings: Settings) -> socket.socket:
     """Bind the port of the settings without listening. Raises WrongSetting if another program uses it."""
     listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
-    with close_on_error(listener), _port_of(settings):
+    with close_on_error(listener), _port_errors(settings):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if listener.family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -234,13 +240,13 @@ def bind_port(settings: Settings) -> socket.socket:
     return listener
 
 
-def _listen(settings: Settings, listener: socket.socket) -> None:
-    with _port_of(settings):
+def _listen_on_port(settings: Settings, listener: socket.socket) -> None:
+    with _port_errors(settings):
         listener.listen(2048)
 
 
 @contextmanager
-def _port_of(settings: Settings) -> Iterator[None]:
+def _port_errors(settings: Settings) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -249,7 +255,7 @@ def _port_of(settings: Settings) -> Iterator[None]:
         ) from error
 
 
-def _announce(settings: Settings, url: str, folder: Path) -> None:
+def _print_address(settings: Settings, url: str, folder: Path) -> None:
     say(settings, f"Headwater listens on {url} · data in {folder} · stop with Ctrl-C")
 
 

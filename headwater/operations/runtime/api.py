@@ -18,9 +18,9 @@ from headwater.index.reading.search import Search
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.intake.event_log import Readers
 from headwater.lake.admin_log import open_admin_log
-from headwater.operations.runtime.auth import open_access, open_recorder, open_sign_in
+from headwater.operations.runtime.auth import open_admin_recorder, open_authenticator, open_sign_in
 from headwater.operations.runtime.index import open_freshness, open_index_home, open_rules
-from headwater.operations.runtime.storage import lake_place, open_bronze
+from headwater.operations.runtime.storage import lake_root_and_options, open_bronze
 from headwater.operations.settings import Settings, contracts_path, settings_shown
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ class ApiResources:
         readers: returns new log readers; called once for each thread that needs some. troubles: returns why services
         have stopped; default: the services of this machine.
         """
-        self.access = open_access(settings, folder)
+        self.access = open_authenticator(settings, folder)
         self._sign_in = open_sign_in(settings, self.access)
         self._keys = KeyManager(self.access.file, settings.keys, settings.oidc_issuer) if self.access.file else None
-        self._record = open_recorder(settings)
-        self._admin_log = open_admin_log(*lake_place(settings))
+        self._record = open_admin_recorder(settings)
+        self._admin_log = open_admin_log(*lake_root_and_options(settings))
         self.bronze = open_bronze(settings)
         self.readers = readers()
         self.freshness = open_freshness(settings, folder, readers(), troubles)
@@ -57,11 +57,11 @@ class ApiResources:
         self._contracts = contracts_path(settings)
         self._notice = settings.notice
 
-    def live(self) -> LiveFeed:
+    def live_feed(self) -> LiveFeed:
         """Return the object that streams to listeners, for the only process that serves them."""
         return LiveFeed(self._home)
 
-    def app(
+    def build_app(
         self,
         send_again: ResendEvents | None = None,
         live: LiveFeed | None = None,

@@ -14,7 +14,7 @@ from headwater.auth.keys import KeyFile
 from headwater.auth.private_file import PrivateFile
 from headwater.auth.sessions import Sessions
 from headwater.common.errors import HeadwaterError
-from headwater.operations.runtime.storage import lake_place
+from headwater.operations.runtime.storage import lake_root_and_options
 from headwater.operations.settings import Settings, keys_path
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def open_access(settings: Settings, folder: Path) -> Authenticator:
+def open_authenticator(settings: Settings, folder: Path) -> Authenticator:
     """Return the object that authenticates callers; folder: this machine's data folder."""
     if any(key.key for key in settings.keys):
         log.warning(
             "The settings contain plain-text keys. `headwater keys add` stores hashes; see docs/reference/settings.md."
         )
-    tokens = open_tokens(settings) if settings.oidc_issuer else None
+    tokens = open_token_verifier(settings) if settings.oidc_issuer else None
     return Authenticator(
         settings.keys, open_key_file(settings), tokens, open_sessions(settings, folder) if tokens else None
     )
@@ -44,7 +44,7 @@ def open_key_file(settings: Settings) -> KeyFile:
     return KeyFile(PrivateFile(path), PrivateFile(path.with_name(f"{path.stem}_used.json")))
 
 
-def open_tokens(settings: Settings) -> "TokenVerifier":
+def open_token_verifier(settings: Settings) -> "TokenVerifier":
     """Return the object that validates tokens of the issuer."""
     from headwater.auth.oidc import Issuer, TokenVerifier
 
@@ -73,22 +73,22 @@ def open_sign_in(settings: Settings, access: Authenticator) -> "SignIn | None":
     return SignIn(OidcClient(settings.oidc_client_id, url, secret), access.tokens, access.sessions)
 
 
-def open_recorder(settings: Settings) -> "Recorder":
+def open_admin_recorder(settings: Settings) -> "Recorder":
     """Return a function that writes to the admin log."""
     opening = threading.Lock()
     opened: list[AdminRecorder] = []
 
-    def record(actor: "Actor", action: str, subject: str, outcome: "Outcome", detail: str) -> None:
+    def record_admin_act(actor: "Actor", action: str, subject: str, outcome: "Outcome", detail: str) -> None:
         from headwater.lake.admin_log import AdminRecorder, open_admin_log
 
         try:
             with opening:
-                opened[:] = opened or [AdminRecorder(open_admin_log(*lake_place(settings)))]
+                opened[:] = opened or [AdminRecorder(open_admin_log(*lake_root_and_options(settings)))]
             opened[0].record(actor, action, subject, outcome, detail)
         except HeadwaterError as error:
             log.critical("Could not write to the admin log: %s by %s, %s: %s", action, actor.who, outcome, error)
 
-    return record
+    return record_admin_act
 
 
 def local_caller() -> Caller:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.common.storage_faults import explain
-from headwater.intake.event_log.azure_log_lines import silence_sdk
+from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 from headwater.intake.event_log.blob_claims import blob_credential
-from headwater.operations.runtime.storage import is_lake_remote, lake_place
+from headwater.operations.runtime.storage import is_lake_remote, lake_root_and_options
 from headwater.operations.runtime.troubles import join_reasons
 from headwater.operations.settings import Settings
 
@@ -56,7 +56,7 @@ class LakeFile:
         Raises LakeUnavailable or WrongSetting.
         """
         if self._looked is None or time.monotonic() >= self._looked + self._min_interval_s:
-            self._text = self._read()
+            self._text = self._download()
             self._looked = time.monotonic()
         return self._text
 
@@ -64,7 +64,7 @@ class LakeFile:
         """Return the file's text from the last request; raises like `version`."""
         return self.version() if self._looked is None else self._text
 
-    def _read(self) -> str | None:
+    def _download(self) -> str | None:
         self._client = self._client or open_blob(self._address, self._options, self._client_id)
         from azure.core.exceptions import AzureError
 
@@ -85,9 +85,9 @@ def open_blob(address: str, options: Mapping[str, str], client_id: str | None) -
 
 def open_container(address: str, options: Mapping[str, str], client_id: str | None) -> "ContainerClient":
     """Open the container of such an address."""
-    with extra("azure"):
+    with require_extra("azure"):
         from azure.storage.blob import ContainerClient
-    silence_sdk()
+    disable_sdk_logging()
     parts = urlsplit(address)
     host = str(parts.hostname)
     account = options.get("endpoint", f"https://{host.replace('.dfs.', '.blob.')}")
@@ -95,23 +95,23 @@ def open_container(address: str, options: Mapping[str, str], client_id: str | No
     return ContainerClient(account, str(parts.username), credential=blob_credential(named, client_id), **_LIMITS)
 
 
-def is_shared(settings: Settings) -> bool:
+def supports_lake_files(settings: Settings) -> bool:
     """Return whether the lake's storage supports these files."""
     return (settings.lake or "").startswith("abfss://")
 
 
-class LakeTroubles:
+class SharedTroubles:
     """One small file per waiting partition; if the storage does not respond, the next call tries again."""
 
     def __init__(self, settings: Settings) -> None:
-        lake, options = lake_place(settings)
+        lake, options = lake_root_and_options(settings)
         self._folder = f"{lake}/run/parser"
         self._given = options, settings.identity_client_id
         self._one_at_a_time = threading.Lock()
         self._looked_at = -_LOOK_S
         self._found: Mapping[str, str] = {}
 
-    def note(self, partition: str, reason: str | None) -> bool:
+    def write_trouble(self, partition: str, reason: str | None) -> bool:
         """Write why a partition waits, or delete the file if None; returns whether that succeeded."""
         from azure.core.exceptions import AzureError, ResourceNotFoundError
 
@@ -128,16 +128,16 @@ class LakeTroubles:
             return False
         return True
 
-    def read(self) -> Mapping[str, str]:
+    def read_troubles(self) -> Mapping[str, str]:
         """Return why the parser has stopped, like `service_troubles`; reads at most every 10 s."""
         with self._one_at_a_time:
             if time.monotonic() >= self._looked_at + _LOOK_S:
                 self._looked_at = time.monotonic()
-                reasons = self._read()
+                reasons = self._download_troubles()
                 self._found = {"parser": join_reasons(reasons)} if reasons else {}
             return self._found
 
-    def _read(self) -> dict[str, str]:
+    def _download_troubles(self) -> dict[str, str]:
         from azure.core.exceptions import AzureError
 
         found: dict[str, str] = {}
@@ -167,17 +167,19 @@ class LedgerCopy:
         self._version: str | None = None
         self._stored = b""
 
-    def fetch(self) -> None:
+    def download(self) -> None:
         """Download a newer copy that another machine may have stored; raises LakeUnavailable."""
         if not is_lake_remote(self._settings):
             return
         from azure.core import MatchConditions
         from azure.core.exceptions import AzureError, ResourceNotFoundError
 
-        self._client = self._client or self._open()
+        self._client = self._client or self._open_blob()
         newer: dict[str, Any] = {"etag": self._version, "match_condition": MatchConditions.IfModified}
         try:
-            found = self._client.download_blob(**(newer if self._version and self._digest() == self._stored else {}))
+            found = self._client.download_blob(
+                **(newer if self._version and self._file_digest() == self._stored else {})
+            )
             text = found.readall()
         except ResourceNotFoundError:
             self._version = None
@@ -190,11 +192,11 @@ class LedgerCopy:
         for left in self.path.parent.glob(f"{self.path.name}*"):
             left.unlink()  # including side files of an interrupted run
         self.path.write_bytes(text)
-        self._version, self._stored = found.properties.etag, self._digest()
+        self._version, self._stored = found.properties.etag, self._file_digest()
 
-    def store(self) -> None:
+    def upload(self) -> None:
         """Upload the file, which must be closed; raises LakeUnavailable, also if another run stored a newer copy."""
-        digest = self._digest()
+        digest = self._file_digest()
         if self._client is None or (self._version and digest == self._stored):
             return
         from azure.core import MatchConditions
@@ -209,12 +211,12 @@ class LedgerCopy:
             raise LakeUnavailable(f"Cannot store the ledger of ingested files: {explain(error, 'lake')}") from error
         self._version, self._stored = stored["etag"], digest
 
-    def _digest(self) -> bytes:
+    def _file_digest(self) -> bytes:
         """Return a hash of the file; a file with a WAL left by an interrupted run never matches."""
         if not self.path.exists() or self.path.with_name(f"{self.path.name}-wal").exists():
             return b"unlike any"
         return blake2b(self.path.read_bytes()).digest()
 
-    def _open(self) -> "BlobClient":
-        lake, options = lake_place(self._settings)
+    def _open_blob(self) -> "BlobClient":
+        lake, options = lake_root_and_options(self._settings)
         return open_blob(f"{lake}/ingest/{self.path.name}", options, self._settings.identity_client_id)

@@ -39,7 +39,7 @@ def prepare_folder(settings: Settings) -> Path:
 
     Raises WrongSetting if this version cannot use it, Retry while its disk is full.
     """
-    folder = data_folder(settings)
+    folder = data_folder_path(settings)
     try:
         for name in ("", "log", "index", "run"):
             (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -89,14 +89,14 @@ def check_writable(folder: Path) -> None:
         raise OSError(number, os.strerror(number), str(folder))
 
 
-def existing_folder(settings: Settings) -> Path:
+def require_data_folder(settings: Settings) -> Path:
     """Return the data folder for a command that only reads; raises WrongSetting if there is none.
 
     If `lake` is set to another location, the folder is created if needed, for the index.
     """
     if settings.lake:
         return prepare_folder(settings)
-    marker = (folder := data_folder(settings)) / MARKER
+    marker = (folder := data_folder_path(settings)) / MARKER
     if not marker.exists():
         raise WrongSetting(f"{folder} has no Headwater data. Choose the folder with --data, or start `headwater up`.")
     _check_restored(folder, marker.read_text().strip())
@@ -108,7 +108,7 @@ def _check_restored(folder: Path, found: str) -> None:
         raise WrongSetting(f"A restore into {folder} was interrupted. Run `headwater restore` again.")
 
 
-def data_folder(settings: Settings) -> Path:
+def data_folder_path(settings: Settings) -> Path:
     """Return the data folder, whether or not it exists."""
     return settings.data.expanduser().resolve()
 
@@ -159,8 +159,8 @@ def restrict_access(folder: Path) -> None:
     """
     exposed = exposed_paths(folder)
     for path in exposed:
-        _restrict(path, folder)
-        for inside in _within(path) if path != folder else ():
+        _restrict_path(path, folder)
+        for inside in _paths_below(path) if path != folder else ():
             with suppress(PermissionError):  # owned by another account, and no longer reachable for others
                 _remove_rights(inside)
     if exposed:
@@ -174,13 +174,13 @@ def restrict_access(folder: Path) -> None:
 
 def exposed_paths(folder: Path) -> list[Path]:
     """Return the parts of a data folder to which other accounts have access."""
-    return [path for path in _protected_paths(folder) if path.exists() and _is_open(path)]
+    return [path for path in _protected_paths(folder) if path.exists() and _is_accessible_to_others(path)]
 
 
-def _restrict(path: Path, folder: Path) -> None:
+def _restrict_path(path: Path, folder: Path) -> None:
     with suppress(PermissionError):
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHER_ACCOUNTS)
-    if _is_open(path):
+    if _is_accessible_to_others(path):
         raise WrongSetting(
             f"Other accounts have access to {path}, which contains raw bodies, and this account cannot change that: it "
             "is not the owner, or the file system does not store modes. Change the owner to the account that runs "
@@ -189,7 +189,7 @@ def _restrict(path: Path, folder: Path) -> None:
         )
 
 
-def _is_open(path: Path) -> bool:
+def _is_accessible_to_others(path: Path) -> bool:
     return bool(path.stat().st_mode & _OTHER_ACCOUNTS)
 
 
@@ -199,7 +199,7 @@ def _protected_paths(folder: Path) -> list[Path]:
     return parts if other_names else [folder, *parts]
 
 
-def _within(folder: Path) -> Iterator[Path]:
+def _paths_below(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         yield from (Path(place, name) for name in (*folders, *files))
 

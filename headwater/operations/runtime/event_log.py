@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.intake.event_log import Claims, LakeCheck, Log, LogReader, Readers
 from headwater.intake.event_log.log_registry import log_kind
-from headwater.operations.runtime.storage import lake_place, open_bronze
+from headwater.operations.runtime.storage import lake_root_and_options, open_bronze
 from headwater.operations.settings import Settings
 
 
@@ -17,26 +17,26 @@ def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callab
     on_commit: called after each append to a local log; a service notifies its readers itself.
     """
     kind = log_kind(settings.log)
-    with extra(kind.extra):
-        return kind.open_log(settings, folder, claims, on_commit, _lake_check(settings, folder))
+    with require_extra(kind.extra):
+        return kind.open_log(settings, folder, claims, on_commit, _make_lake_check(settings, folder))
 
 
-def import_log(settings: Settings) -> None:
+def import_log_packages(settings: Settings) -> None:
     """Import the packages that `open_log` needs in advance; raises WrongSetting for an invalid address."""
     kind = log_kind(settings.log)
-    with extra(kind.extra):
+    with require_extra(kind.extra):
         kind.prepare(settings)
 
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
     """Open one reader per partition; raises LogUnavailable if a service does not list its partitions."""
-    return log_readers(settings, folder)()
+    return reader_opener(settings, folder)()
 
 
-def log_readers(settings: Settings, folder: Path) -> Readers:
+def reader_opener(settings: Settings, folder: Path) -> Readers:
     """Return a function that opens log readers, for a process that needs them repeatedly."""
     kind = log_kind(settings.log)
-    with extra(kind.extra):
+    with require_extra(kind.extra):
         return kind.readers(settings, folder)
 
 
@@ -45,19 +45,19 @@ def log_exists(settings: Settings, folder: Path) -> bool:
     return log_kind(settings.log).is_made(folder)
 
 
-def _lake_check(settings: Settings, folder: Path) -> LakeCheck:
+def _make_lake_check(settings: Settings, folder: Path) -> LakeCheck:
     """Return the check that the log belongs to the lake of these settings."""
-    name = sha256(lake_place(settings)[0].encode()).hexdigest()[:16]
+    name = sha256(lake_root_and_options(settings)[0].encode()).hexdigest()[:16]
 
-    def check() -> None:
-        from headwater.intake.parser.log_match import check_log_is_of_lake
+    def check_log_of_lake() -> None:
+        from headwater.intake.parser.log_match import check_log_belongs_to_lake
 
-        check_log_is_of_lake(open_log_readers(settings, folder), open_bronze(settings))
+        check_log_belongs_to_lake(open_log_readers(settings, folder), open_bronze(settings))
 
-    return LakeCheck(name, check)
+    return LakeCheck(name, check_log_of_lake)
 
 
-def renew_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
+def renew_log_epoch(settings: Settings, folder: Path) -> Sequence[LogReader]:
     """Give a local log a new epoch, creating it if it is missing; a service's log has its own epoch.
 
     The log must not be open elsewhere. Returns its readers.

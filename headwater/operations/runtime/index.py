@@ -13,7 +13,7 @@ from headwater.common.storage_faults import explain
 from headwater.events.position import Source
 from headwater.intake.event_log import Readers
 from headwater.operations.runtime.data_folder import folder_lock
-from headwater.operations.runtime.storage import is_lake_remote, lake_place, open_bronze
+from headwater.operations.runtime.storage import is_lake_remote, lake_root_and_options, open_bronze
 from headwater.operations.runtime.troubles import ServiceTrouble, service_troubles
 from headwater.operations.settings import Settings
 
@@ -48,7 +48,7 @@ def open_freshness(
     from headwater.api.freshness import FreshnessMeter
     from headwater.lake.gold_pass import Gold
 
-    gold = Gold(*lake_place(settings))
+    gold = Gold(*lake_root_and_options(settings))
     return FreshnessMeter(
         readers, open_bronze(settings), open_index_home(folder), gold, troubles or partial(service_troubles, folder)
     )
@@ -59,7 +59,7 @@ def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
     from headwater.index.reading.view_opener import ViewOpener
 
     rules = open_rules(settings)
-    _catch_up(settings, folder, rules)
+    _update_index(settings, folder, rules)
     return ViewOpener(open_index_home(folder), rules)
 
 
@@ -68,18 +68,18 @@ def open_search(settings: Settings, folder: Path) -> "Search":
     from headwater.index.reading.search import Search
 
     rules = open_rules(settings)
-    _catch_up(settings, folder, rules)
+    _update_index(settings, folder, rules)
     return Search(open_index_home(folder), rules)
 
 
-def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
+def _update_index(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
     from headwater.index.writing.follower import IndexFollower
 
     with suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
         follower = IndexFollower(
             open_index_home(folder), open_bronze(settings), initial_index=open_snapshots(settings, folder)
         )
-        while follower.step(rules.current().names):
+        while follower.process_batches(rules.current_rules().names):
             pass
         follower.close()
 
@@ -127,24 +127,24 @@ def maintain_index(
         rest = stop.wait if is_remote or wait is None else wait
         pause = 0.0
         while not stop.is_set():
-            names = rules.current().names
+            names = rules.current_rules().names
             if rules.problems != reported:
                 reported = rules.problems
                 for problem in reported:
                     log.warning("%s", problem)
             try:
-                if snapshots and snapshots.is_outdated(home.path_for(names)):
-                    follower.discard(names)
-                taken = follower.step(names, known_positions())
+                if snapshots and snapshots.has_erased_data(home.index_path(names)):
+                    follower.delete_index(names)
+                taken = follower.process_batches(names, known_positions())
                 pause = 0.0
-                trouble.end()
+                trouble.record_recovery()
                 if snapshots:
                     snapshots.count_events(taken)
-                    if not taken and home.is_current(path := home.path_for(names)):
+                    if not taken and home.is_published_file(path := home.index_path(names)):
                         snapshots.make_when_due(path, names.rules_hash)
             except Retry as error:
                 log.warning("%s", error)
-                trouble.begin(str(error))
+                trouble.record_trouble(str(error))
                 taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
             if taken:
                 on_change()
@@ -175,15 +175,15 @@ def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
 
     trouble = ServiceTrouble(folder, "snapshot")
     try:
-        store = ObjectStore(*lake_place(settings))
+        store = ObjectStore(*lake_root_and_options(settings))
     except HeadwaterError as error:
         log.warning("Snapshots of the index are not used: %s", error)
-        trouble.begin(str(error))
+        trouble.record_trouble(str(error))
         return None
-    return IndexSnapshots(store, IndexHome(folder / "index"), partial(open_bronze, settings), trouble.report)
+    return IndexSnapshots(store, IndexHome(folder / "index"), partial(open_bronze, settings), trouble.record_or_clear)
 
 
-def snapshot_once(settings: Settings, folder: Path) -> bool:
+def make_snapshot_if_due(settings: Settings, folder: Path) -> bool:
     """Update the index and make a snapshot if the newest one lags far behind; returns whether it made one.
 
     A timer calls this, so that a new machine finds a recent snapshot even if questions are rare. Does nothing if
@@ -197,26 +197,26 @@ def snapshot_once(settings: Settings, folder: Path) -> bool:
             raise Retry(f"Could not make a snapshot of the index: {service_troubles(folder).get('snapshot')}")
         return False
     try:
-        made = _make_if_wanted(settings, folder, snapshots)
+        made = _make_snapshot_if_due(settings, folder, snapshots)
     except Exception as error:
-        trouble.begin(str(error) if isinstance(error, Retry) else explain(error, "lake"))
+        trouble.record_trouble(str(error) if isinstance(error, Retry) else explain(error, "lake"))
         raise
     if made is None:  # another process maintains the index
         troubles = service_troubles(folder)
         if failed := troubles.get("snapshot") or troubles.get("index"):
             raise Retry(f"Could not make a snapshot of the index: {failed}")
         return False
-    trouble.end()
+    trouble.record_recovery()
     return made
 
 
-def _make_if_wanted(settings: Settings, folder: Path, snapshots: "IndexSnapshots") -> bool | None:
+def _make_snapshot_if_due(settings: Settings, folder: Path, snapshots: "IndexSnapshots") -> bool | None:
     """Return whether a snapshot was made; None if another process maintains the index."""
     from headwater.index.writing.follower import IndexFollower
 
-    names, home = open_rules(settings).current().names, open_index_home(folder)
-    path = home.path_for(names)
-    if not snapshots.is_wanted(path):
+    names, home = open_rules(settings).current_rules().names, open_index_home(folder)
+    path = home.index_path(names)
+    if not snapshots.is_snapshot_due(path):
         return False
     with ExitStack() as stack:
         try:
@@ -224,8 +224,8 @@ def _make_if_wanted(settings: Settings, folder: Path, snapshots: "IndexSnapshots
         except WrongSetting:
             return None
         with closing(IndexFollower(home, open_bronze(settings), initial_index=snapshots)) as follower:
-            if snapshots.is_outdated(path):
-                follower.discard(names)
-            while follower.step(names):
+            if snapshots.has_erased_data(path):
+                follower.delete_index(names)
+            while follower.process_batches(names):
                 pass
         return snapshots.make(path, names.rules_hash)

@@ -15,7 +15,7 @@ _PARSER_TROUBLE = Gauge(
 )
 
 
-def measure_troubles(stopped: Container[str]) -> None:
+def set_trouble_metrics(stopped: Container[str]) -> None:
     """Update the metrics of stopped services. stopped: their names."""
     _INDEX_TROUBLE.set("index" in stopped)
     _PARSER_TROUBLE.set("parser" in stopped)

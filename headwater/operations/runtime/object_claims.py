@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from headwater.common.errors import LakeUnavailable, LogUnavailable
 from headwater.intake.event_log import claim_name
-from headwater.intake.event_log.sized_claims import size_in, sized_key, whole_body
+from headwater.intake.event_log.sized_claims import check_whole_body, new_sized_key, size_in_key
 from headwater.lake.object_store import ObjectStore
 
 _LIMITS = {"timeout": "2s", "connect_timeout": "2s", "max_retries": "0", "retry_timeout": "2s"}
@@ -27,9 +27,9 @@ class ObjectClaims:
 
         Returns its key, which contains the length; raises LogUnavailable.
         """
-        key = sized_key(body)
+        key = new_sized_key(body)
         try:
-            self._open().write(key, body)
+            self._open_store().write(key, body)
         except LakeUnavailable as error:
             raise LogUnavailable(f"Cannot store a large body. {error}") from error
         return key.encode()
@@ -37,16 +37,16 @@ class ObjectClaims:
     def get(self, key: bytes) -> bytes:
         """Return a body; raises GiveUp if it was deleted, LogUnavailable if it cannot be read now."""
         try:
-            body = self._open().read(claim_name(key))
+            body = self._open_store().read(claim_name(key))
         except LakeUnavailable as error:
             raise LogUnavailable(f"Cannot read a large body. {error}") from error
-        return whole_body(body, key, self._url)
+        return check_whole_body(body, key, self._url)
 
     def size(self, key: bytes) -> int:
         """Return a body's length in bytes, 0 for an invalid key."""
-        return size_in(key)
+        return size_in_key(key)
 
-    def _open(self) -> ObjectStore:
+    def _open_store(self) -> ObjectStore:
         with self._one_at_a_time:
             self._store = self._store or ObjectStore(self._url, self._options, setting="claims_url")
             return self._store

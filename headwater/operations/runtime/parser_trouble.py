@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headwater.common.errors import LakeUnavailable
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.damaged_files import damage_of
+from headwater.lake.damaged_files import find_damage
 from headwater.lake.file_checksums import DamagedFile
 from headwater.operations.runtime.troubles import ServiceTrouble, join_reasons
 
@@ -30,30 +30,30 @@ class ParserTrouble:
         self._looked_into: tuple[str, str | None] = "", None
         self._reasons: dict[str, str] = {}
 
-    def begin(self, error: Exception, partition: str = "") -> str:
+    def record_trouble(self, error: Exception, partition: str = "") -> str:
         """Record why the parser, or one partition, has stopped; returns the reason."""
-        reason = self._reasons[partition] = self._explain(error)
-        self._note(partition)
+        reason = self._reasons[partition] = self._explain_error(error)
+        self._publish_reason(partition)
         return reason
 
-    def end(self, partition: str = "") -> None:
+    def record_recovery(self, partition: str = "") -> None:
         """Record that the parser, or one partition, continues."""
         self._reasons.pop(partition, None)
         if not self._reasons:
             self._looked_into = "", None
-        self._note(partition)
+        self._publish_reason(partition)
 
-    def _note(self, partition: str) -> None:
-        self._trouble.report(join_reasons(self._reasons) or None)
+    def _publish_reason(self, partition: str) -> None:
+        self._trouble.record_or_clear(join_reasons(self._reasons) or None)
         reason = self._reasons.get(partition)
         if self._share and self._shared.get(partition, "") != reason and self._share(partition, reason):
             self._shared[partition] = reason
 
-    def _explain(self, error: Exception) -> str:
+    def _explain_error(self, error: Exception) -> str:
         """Return the error with its cause; examines a fault of the lake only once, because that reads many files."""
         if not isinstance(error, LakeUnavailable) or isinstance(error, DamagedFile):
             return str(error)
         if str(error) != self._looked_into[0]:
-            self._looked_into = str(error), damage_of(self._bronze)
+            self._looked_into = str(error), find_damage(self._bronze)
         found = self._looked_into[1]
         return f"{found} ({error})" if found else str(error)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from headwater.common.errors import LakeUnavailable
-from headwater.lake.bronze_follower import ahead
-from headwater.lake.maintenance import compact, vacuum
+from headwater.lake.bronze_follower import count_unprocessed
+from headwater.lake.maintenance import compact_tables, vacuum_tables
 from headwater.operations.runtime.sinks import open_ledger, open_secrets, open_sinks_text
 from headwater.operations.runtime.storage import is_lake_remote, open_bronze
 from headwater.operations.settings import Settings
@@ -58,9 +58,9 @@ class SinkSupervisor:
         """Return what is wrong with the file, None if it is valid."""
         return self._file.problem
 
-    def update(self) -> bool:
+    def apply_file(self) -> bool:
         """Start, stop and replace sinks to match the file; returns False if it has none and none is running."""
-        wanted = self._file.current()
+        wanted = self._file.current_sinks()
         for name, task in [*self._tasks.items()]:
             ended = not task.thread.is_alive()  # never run two at once, or they would reorder the events of a run
             if wanted.get(name) != task.runner.sink:
@@ -82,24 +82,24 @@ class SinkSupervisor:
         """Return the status of the sinks that were not stopped; a stopped one may still hang in its target."""
         return [task.runner.status for task in self._tasks.values() if not task.stop.is_set()]
 
-    def measure(self) -> None:
+    def set_lag_metrics(self) -> None:
         """Measure how far each sink lags behind the lake."""
         for task in self._tasks.values():
             if (progress := task.runner.progress) is not None:
                 status = task.runner.status
                 with suppress(LakeUnavailable):  # the sink reports that itself
-                    status.behind, status.behind_us = ahead(self._bronze, progress)
+                    status.behind, status.behind_us = count_unprocessed(self._bronze, progress)
 
-    def maintain(self) -> None:
+    def maintain_ledger(self) -> None:
         """Compact and vacuum the sinks' table once an hour; runners may stop before they get to it."""
         if self._maintained is not None and time.monotonic() < self._maintained + MAINTAIN_EVERY_S:
             return
         self._maintained = time.monotonic()
         if self._ledger.exists():
-            compact(self._ledger)
-            vacuum(self._ledger, self._settings.vacuum_hours)
+            compact_tables(self._ledger)
+            vacuum_tables(self._ledger, self._settings.vacuum_hours)
 
-    def stop(self, within_s: float) -> None:
+    def stop_sinks(self, within_s: float) -> None:
         """Stop all sinks; one that hangs in its target is abandoned, and its uncommitted events are delivered again."""
         for task in self._tasks.values():
             task.stop.set()

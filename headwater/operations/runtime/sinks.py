@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.common.errors import WrongSetting
-from headwater.operations.runtime.data_folder import data_folder, folder_lock
-from headwater.operations.runtime.storage import lake_place, open_bronze, resolve_secrets
+from headwater.operations.runtime.data_folder import data_folder_path, folder_lock
+from headwater.operations.runtime.storage import lake_root_and_options, open_bronze, resolve_secrets
 from headwater.operations.runtime.troubles import service_troubles
 from headwater.operations.settings import Settings
 
@@ -33,7 +33,7 @@ def sinks_path(settings: Settings) -> Path | None:
     Raises WrongSetting if the setting names a missing file.
     """
     if settings.sinks is None:
-        return data_folder(settings) / "sinks.yml"
+        return data_folder_path(settings) / "sinks.yml"
     if "://" in settings.sinks:
         return None
     path = Path(settings.sinks).expanduser().resolve()
@@ -61,15 +61,15 @@ def open_ledger(settings: Settings) -> "SinkLedger":
     """Open the table of the sinks in the lake."""
     from headwater.sinks.running.ledger import SinkLedger
 
-    lake, options = lake_place(settings)
+    lake, options = lake_root_and_options(settings)
     return SinkLedger(f"{lake}/sinks", options)
 
 
 def open_secrets(settings: Settings) -> "Secrets":
     """Return the source of secrets: the environment, and a key vault with this machine's identity."""
-    from headwater.sinks.connecting.secrets import Secrets, entra_token
+    from headwater.sinks.connecting.secrets import Secrets, entra_token_source
 
-    return Secrets(entra_token(settings.identity_client_id))
+    return Secrets(entra_token_source(settings.identity_client_id))
 
 
 def open_sink_service(settings: Settings, folder: Path) -> "SinkService":
@@ -78,11 +78,11 @@ def open_sink_service(settings: Settings, folder: Path) -> "SinkService":
 
     return SinkService(
         partial(open_sinks_text, settings), partial(open_bronze, settings), partial(open_ledger, settings),
-        partial(open_secrets, settings), partial(_status, folder), partial(service_troubles, folder),
+        partial(open_secrets, settings), partial(_read_sinks_status, folder), partial(service_troubles, folder),
     )  # fmt: skip
 
 
-def _status(folder: Path) -> dict[str, Any]:
+def _read_sinks_status(folder: Path) -> dict[str, Any]:
     """Return the status of the process `sinks`, empty if none is running or it has not written any yet."""
     try:
         with folder_lock(folder, "sinks", wait_s=0):
@@ -112,14 +112,14 @@ def open_replay(
     rate: maximum events per second; batch: events per request; key: API key for the address; patience_s: how long to
     repeat the request if the response is inconclusive. Raises WrongSetting, NotConfigured or Retry.
     """
-    from headwater.sinks.connecting.secrets import Secrets, entra_token
+    from headwater.sinks.connecting.secrets import Secrets, entra_token_source
     from headwater.sinks.control.replay import Replay
-    from headwater.sinks.control.replay_span import address_options, recognized_options
+    from headwater.sinks.control.replay_span import address_options, detect_marquez_options
 
     if "://" in to:
-        secrets = Secrets(entra_token(None), {_KEY: key or ""})
+        secrets = Secrets(entra_token_source(None), {_KEY: key or ""})
         plain = address_options(to, batch, {"env": _KEY} if key else None)
-        options = recognized_options(plain, secrets.reveal, patience_s)
+        options = detect_marquez_options(plain, secrets.reveal, patience_s)
     else:
         options, secrets = open_sink_service(settings, folder).sink(to).options, open_secrets(settings)
     if options.type in ("file", "delta"):
@@ -128,5 +128,9 @@ def open_replay(
             f"lake. Use `headwater sinks reset {to} --to …`."
         )
     return Replay(
-        span.of(options, rate), span, bronze=open_bronze(settings), ledger=open_ledger(settings), secrets=secrets
+        span.replay_sink(options, rate),
+        span,
+        bronze=open_bronze(settings),
+        ledger=open_ledger(settings),
+        secrets=secrets,
     )

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from headwater.common.errors import WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.intake.event_log import Claims
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.log_registry import log_kind
 from headwater.lake.ownership import ROUTES
-from headwater.operations.runtime.data_folder import data_folder
+from headwater.operations.runtime.data_folder import data_folder_path
 from headwater.operations.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def open_bronze(settings: Settings) -> "Bronze":
     """Open the bronze tables, in a folder or at an address."""
     from headwater.lake.bronze_tables import Bronze
 
-    lake, options = lake_place(settings)
+    lake, options = lake_root_and_options(settings)
     return Bronze(f"{lake}/bronze", options)
 
 
-def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
+def lake_root_and_options(settings: Settings) -> tuple[str, dict[str, str]]:
     """Return the folder or address of the lake, without a trailing slash, and its storage options."""
     if is_lake_remote(settings):
         return str(settings.lake).rstrip("/"), remote_options(settings)
@@ -52,13 +52,19 @@ def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
 def remote_options(settings: Settings) -> dict[str, str]:
     """Return the storage options of delta-rs for tables at an address."""
     in_bucket = str(settings.lake).startswith(BUCKETS)
-    own = CONDITIONAL_PUT if str(settings.lake).startswith("s3://") else {} if in_bucket else _identity(settings)
+    own = (
+        CONDITIONAL_PUT
+        if str(settings.lake).startswith("s3://")
+        else {}
+        if in_bucket
+        else _managed_identity_options(settings)
+    )
     return {**STORAGE_OPTIONS, **own, **resolve_secrets(settings.lake_options)}
 
 
 def lake_folder(settings: Settings) -> Path:
     """Return the folder of a local lake."""
-    return Path(settings.lake or data_folder(settings) / "lake").expanduser().resolve()
+    return Path(settings.lake or data_folder_path(settings) / "lake").expanduser().resolve()
 
 
 def is_lake_remote(settings: Settings) -> bool:
@@ -66,7 +72,7 @@ def is_lake_remote(settings: Settings) -> bool:
     return "://" in (settings.lake or "")
 
 
-def _identity(settings: Settings) -> dict[str, str]:
+def _managed_identity_options(settings: Settings) -> dict[str, str]:
     """Return the storage options of a managed identity, since delta-rs does not find the endpoint of Azure Functions.
 
     Keys as in `object_store::azure::AzureConfigKey`, which does read the endpoint's IDENTITY_HEADER.
@@ -95,14 +101,14 @@ def open_claims(settings: Settings) -> Claims:
         return ObjectClaims(settings.claims_url, resolve_secrets(settings.claims_options))
     from headwater.intake.event_log.blob_claims import BlobClaims
 
-    with extra("azure"):
+    with require_extra("azure"):
         find_spec("azure.storage.blob")  # raises without `azure`; the SDK is imported with the first large body
     return BlobClaims(settings.claims_url, resolve_secrets(settings.claims_options), settings.identity_client_id)
 
 
 def claims_folder(settings: Settings) -> Path:
     """Return the folder of large bodies, if they are stored in a folder."""
-    return data_folder(settings) / "claims"
+    return data_folder_path(settings) / "claims"
 
 
 def check_conditional_writes(settings: Settings) -> None:
@@ -113,7 +119,7 @@ def check_conditional_writes(settings: Settings) -> None:
 
     Raises WrongSetting if the second write succeeds, LakeUnavailable if the bucket does not respond.
     """
-    lake, options = lake_place(settings)
+    lake, options = lake_root_and_options(settings)
     if not lake.startswith(BUCKETS) or "aws_s3_locking_provider" in {name.lower() for name in options}:
         return
     from headwater.lake.object_store import ObjectStore

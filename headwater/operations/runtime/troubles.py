@@ -16,10 +16,10 @@ class ServiceTrouble:
 
     def __init__(self, folder: Path, service: str):
         """folder: data folder."""
-        self._path = _path(folder, service)
+        self._path = _trouble_path(folder, service)
         self._text = ""
 
-    def begin(self, text: str) -> None:
+    def record_trouble(self, text: str) -> None:
         """Record the trouble; if the disk is full, other processes do not see it."""
         if text != self._text:
             _UNWRITTEN[self._path] = text
@@ -28,14 +28,14 @@ class ServiceTrouble:
                 self._text = text
                 del _UNWRITTEN[self._path]
 
-    def report(self, text: str | None) -> None:
+    def record_or_clear(self, text: str | None) -> None:
         """Record a trouble, or its end if None."""
         if text is None:
-            self.end()
+            self.record_recovery()
         else:
-            self.begin(text)
+            self.record_trouble(text)
 
-    def end(self) -> None:
+    def record_recovery(self) -> None:
         """Record that the service continues."""
         _UNWRITTEN.pop(self._path, None)
         if self._text or self._path.exists():  # an earlier process may have left the file
@@ -48,13 +48,13 @@ def service_troubles(folder: Path) -> Mapping[str, str]:
     """Return the troubles of the services that have stopped."""
     found = {}
     for service in _SERVICES:
-        path = _path(folder, service)
+        path = _trouble_path(folder, service)
         with suppress(OSError):
             found[service] = _UNWRITTEN.get(path) or path.read_text("utf-8", "replace")
     return found
 
 
-def _path(folder: Path, service: str) -> Path:
+def _trouble_path(folder: Path, service: str) -> Path:
     return folder / "run" / f"{service}.trouble"
 
 

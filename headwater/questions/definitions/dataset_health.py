@@ -9,8 +9,8 @@ from headwater.questions.answer_types import health as health_answers
 from headwater.questions.answer_types import runs as run_detail_answers
 from headwater.questions.declaring import question
 from headwater.questions.definitions.sources import NOW, QuestionSources
-from headwater.questions.health_lists import health_of_job, health_of_shown, unhealthy, whole_health_of_dataset
-from headwater.questions.readers import DAYS, usage
+from headwater.questions.health_lists import health_of_graph, health_of_job, unhealthy_list, whole_health_of_dataset
+from headwater.questions.readers import DAYS, readers_answer
 from headwater.questions.subjects import Subject, find_dataset
 
 
@@ -24,18 +24,18 @@ def health(
         raise WrongQuestion("Both dataset= and job= are set. Set only one of them.")
     now_us = time.time_ns() // 1000
     if not dataset and not job:
-        return unhealthy(sources.open_views, now_us, status, limit, sources.bronze)
+        return unhealthy_list(sources.open_views, now_us, status, limit, sources.bronze)
     if dataset:
         return whole_health_of_dataset(sources.open_views, Subject(namespace, dataset), now_us, limit, sources.bronze)
-    with sources.open_views.catalog(NOW) as (view, live):
+    with sources.open_views.open_view_and_index(NOW) as (view, live):
         return health_of_job(view, live, (namespace, job or ""), now_us, limit)
 
 
 @question("health/shown", called=None)
 def health_shown(sources: QuestionSources, *, of: p.Drawn = ()) -> health_answers.HealthOfShown:
     """Return the health of the datasets and jobs in a graph."""
-    with sources.open_views.catalog(NOW) as (view, live):
-        return health_of_shown(view, live, of, time.time_ns() // 1000)
+    with sources.open_views.open_view_and_index(NOW) as (view, live):
+        return health_of_graph(view, live, of, time.time_ns() // 1000)
 
 
 @question("readers")
@@ -47,6 +47,6 @@ def readers(
     until_us = time.time_ns() // 1000 if to is None else to
     since_us = until_us - DAYS * 86_400_000_000 if since is None else since
     asked = Subject(namespace, dataset)
-    with sources.open_views.catalog(NOW) as (view, live):
+    with sources.open_views.open_view_and_index(NOW) as (view, live):
         found = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
-        return usage(DatasetReaders(live, found), found, since_us, until_us, limit=limit)
+        return readers_answer(DatasetReaders(live, found), found, since_us, until_us, limit=limit)

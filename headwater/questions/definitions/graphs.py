@@ -9,9 +9,9 @@ from headwater.lineage.snapshots.as_of import AsOf
 from headwater.questions import parameters as p
 from headwater.questions.answer_types import graphs as graph_answers
 from headwater.questions.declaring import question
-from headwater.questions.definitions.sources import QuestionSources, hides
+from headwater.questions.definitions.sources import QuestionSources, hidden_table_filter
 from headwater.questions.job_graph import JobBounds, JobContext, dependencies_of, job_graph
-from headwater.questions.neighbourhood import PictureBounds, neighbourhood
+from headwater.questions.neighbourhood import GraphBounds, neighbourhood
 from headwater.questions.subjects import Subject
 from headwater.questions.table_graph import table_graph
 
@@ -26,11 +26,11 @@ def graph(
     """Return the table graph, folded into groups."""
     if len(expand) > _EXPANDED:
         raise WrongQuestion(f"The request expands {len(expand)} groups. Expand at most {_EXPANDED}.")
-    with sources.open_views.catalog(as_of) as (view, live):
+    with sources.open_views.open_view_and_index(as_of) as (view, live):
         fold = fold_into_level(granularity, JobAncestry(live).started)
         return table_graph(
             view.snapshot, view.counted, level=groups, expand=frozenset(expand), limit=limit, fold=fold,
-            hides=hides(view.rules, system),
+            hides=hidden_table_filter(view.rules, system),
         )  # fmt: skip
 
 
@@ -41,12 +41,12 @@ def around(
     granularity: p.Granularity = "statement", system: p.System = False, as_of: AsOf,
 ) -> graph_answers.Neighbourhood:  # fmt: skip
     """Return the tables and columns around a dataset or a column."""
-    asked, far = Subject(namespace, dataset, column), PictureBounds(up, down, limit)
-    with sources.open_views.catalog(as_of) as (view, live):
+    asked, far = Subject(namespace, dataset, column), GraphBounds(up, down, limit)
+    with sources.open_views.open_view_and_index(as_of) as (view, live):
         fold = fold_into_level(granularity, JobAncestry(live).started)
         return neighbourhood(
             view.snapshot, view.rules.names, asked, view.counted, mode=mode, reach=far, fold=fold,
-            hides=hides(view.rules, system),
+            hides=hidden_table_filter(view.rules, system),
         )  # fmt: skip
 
 
@@ -57,13 +57,13 @@ def jobs(
 ) -> graph_answers.JobGraph:  # fmt: skip
     """Show which jobs feed each other by data, and separately which jobs wait for each other."""
     bounds = JobBounds((namespace, job) if job else None, up, down, limit)
-    with sources.open_views.catalog(as_of) as (view, live):
+    with sources.open_views.open_view_and_index(as_of) as (view, live):
         known = JobAncestry(live)
         context = JobContext(
-            known.orchestrated(),
+            known.orchestrated_jobs(),
             fold_into_level(granularity, known.started),
             cache(lambda each: job_ancestors(each, known.started)),
-            lambda each: dependencies_of(each, known.facet(each, "jobDependencies")),
-            known.named,
+            lambda each: dependencies_of(each, known.newest_run_facet(each, "jobDependencies")),
+            known.jobs_by_display_name,
         )
         return job_graph(view.snapshot, view.counted, context, granularity, bounds)

@@ -14,19 +14,19 @@ from headwater.questions.answer_types import lists as list_answers
 from headwater.questions.changes import ChangeFilter, changes_between
 from headwater.questions.coverage import coverage as coverage_of
 from headwater.questions.declaring import question
-from headwater.questions.definitions.sources import QuestionSources, hides
-from headwater.questions.differences import difference
-from headwater.questions.edge import why
+from headwater.questions.definitions.sources import QuestionSources, hidden_table_filter
+from headwater.questions.differences import edge_differences
+from headwater.questions.edge import edge_answer
 from headwater.questions.facets import sql_of_run
 from headwater.questions.parameter_groups import Between, Ends, Walk
-from headwater.questions.reach import path as path_between
-from headwater.questions.reach import reach
+from headwater.questions.reach import path_answer as path_between
+from headwater.questions.reach import reach_answer
 from headwater.questions.resolved_moments import resolve_moment
 from headwater.questions.run_details import written_by_run
 from headwater.questions.subjects import Subject
-from headwater.questions.surface import Place, exposures, find_surface
-from headwater.questions.timeline import timeline as timeline_of
-from headwater.questions.unused import verdicts
+from headwater.questions.surface import Place, find_surface, surface_answer
+from headwater.questions.timeline import timeline_answer as timeline_of
+from headwater.questions.unused import verdicts_answer
 
 _SQL_SHOWN = 5
 
@@ -34,29 +34,29 @@ _SQL_SHOWN = 5
 @question("impact")
 def impact(sources: QuestionSources, *, walk: Walk, as_of: AsOf) -> lineage_answers.Reach:
     """List the columns that depend on a column or a whole dataset: what breaks if it changes."""
-    with sources.open_views.look(as_of) as view:
-        return reach(view.snapshot, view.rules.names, counted=view.counted, forward=True, **walk._asdict())
+    with sources.open_views.open_view(as_of) as view:
+        return reach_answer(view.snapshot, view.rules.names, counted=view.counted, forward=True, **walk._asdict())
 
 
 @question("upstream")
 def upstream(sources: QuestionSources, *, walk: Walk, as_of: AsOf) -> lineage_answers.Reach:
     """List the columns that a column or a whole dataset comes from."""
-    with sources.open_views.look(as_of) as view:
-        return reach(view.snapshot, view.rules.names, counted=view.counted, forward=False, **walk._asdict())
+    with sources.open_views.open_view(as_of) as view:
+        return reach_answer(view.snapshot, view.rules.names, counted=view.counted, forward=False, **walk._asdict())
 
 
 @question("path")
 def path(sources: QuestionSources, *, ends: Ends, mode: p.Mode = "value", as_of: AsOf) -> lineage_answers.PathAnswer:
     """Show whether one column or dataset reaches another, and the shortest path."""
-    with sources.open_views.look(as_of) as view:
+    with sources.open_views.open_view(as_of) as view:
         return path_between(view.snapshot, view.rules.names, *ends, view.counted, mode=mode)
 
 
 @question("edge", reads_lake=True)
 def edge(sources: QuestionSources, *, ends: Ends, as_of: AsOf) -> lineage_answers.EdgeAnswer:
     """Show why an edge exists: its jobs, number of runs, SQL, and first time."""
-    with sources.open_views.look(as_of) as view:
-        found = why(view.snapshot, view.rules.names, *ends, view.counted)
+    with sources.open_views.open_view(as_of) as view:
+        found = edge_answer(view.snapshot, view.rules.names, *ends, view.counted)
         names, output = view.rules.names, Name(found.to.namespace, found.to.dataset)
     for item in found.items[:_SQL_SHOWN]:
         item.sql = sql_of_run(sources.bronze, item.newest_run) if item.newest_run else None
@@ -79,14 +79,14 @@ def surface(
     source = Subject(namespace, dataset, column) if dataset else None
     before: set[Place] | None = None
     if since is not None:
-        with sources.open_views.look(as_of._replace(as_of_us=since)) as then, suppress(NotKnown):
+        with sources.open_views.open_view(as_of._replace(as_of_us=since)) as then, suppress(NotKnown):
             before = set()  # a tag or dataset that was unknown then exposed no columns
-            before = find_surface(then.snapshot, then.rules, then.counted, tag=tag, source=source).exposed(
+            before = find_surface(then.snapshot, then.rules, then.counted, tag=tag, source=source).exposed_places(
                 then.snapshot
             )
-    with sources.open_views.look(as_of) as now:
+    with sources.open_views.open_view(as_of) as now:
         found = find_surface(now.snapshot, now.rules, now.counted, tag=tag, source=source)
-        return exposures(now.snapshot, found, tag=tag, page=page, exposed_before=before, only=exposure)
+        return surface_answer(now.snapshot, found, tag=tag, page=page, exposed_before=before, only=exposure)
 
 
 @question("unused")
@@ -100,10 +100,10 @@ def unused(
     A column is used if the newest execution of a job uses it, or an earlier one did within the window (`earlier`).
     """
     asked = Subject(namespace, dataset) if dataset else None
-    with sources.open_views.look(as_of) as view:
-        return verdicts(
+    with sources.open_views.open_view(as_of) as view:
+        return verdicts_answer(
             view.snapshot, view.rules, view.counted, asked=asked, page=page, only=verdict, strict=strict,
-            hides=hides(view.rules, system), former=former,
+            hides=hidden_table_filter(view.rules, system), former=former,
             window=None if as_of.every or as_of.newest else as_of.window(view.snapshot),
         )  # fmt: skip
 
@@ -113,8 +113,10 @@ def coverage(
     sources: QuestionSources, *, kind: p.CoverageKind = None, system: p.System = False, page: ListPage, as_of: AsOf
 ) -> lineage_answers.Coverage:  # fmt: skip
     """List datasets and jobs without column lineage, and why."""
-    with sources.open_views.look(as_of) as view:
-        return coverage_of(view.snapshot, view.counted, page=page, kind=kind, hides=hides(view.rules, system))
+    with sources.open_views.open_view(as_of) as view:
+        return coverage_of(
+            view.snapshot, view.counted, page=page, kind=kind, is_hidden=hidden_table_filter(view.rules, system)
+        )
 
 
 @question("diff")
@@ -122,11 +124,13 @@ def diff(
     sources: QuestionSources, *, between: Between, change: p.Change = None, page: ListPage
 ) -> lineage_answers.Diff:  # fmt: skip
     """List which column edges were added, removed or changed between two moments."""
-    since_us, until_us = sources.open_views.now(lambda live, _: [resolve_moment(live, each) for each in between[:2]])
-    with sources.open_views.look(AsOf(as_of_us=since_us)) as before:
+    since_us, until_us = sources.open_views.query_current_index(
+        lambda live, _: [resolve_moment(live, each) for each in between[:2]]
+    )
+    with sources.open_views.open_view(AsOf(as_of_us=since_us)) as before:
         old = before.snapshot, before.counted
-    with sources.open_views.look(AsOf(as_of_us=until_us)) as now:
-        return difference(old, (now.snapshot, now.counted), page=page, only=change)
+    with sources.open_views.open_view(AsOf(as_of_us=until_us)) as now:
+        return edge_differences(old, (now.snapshot, now.counted), page=page, only=change)
 
 
 @question("changes")
@@ -138,7 +142,7 @@ def changes(
     A column is `not_listed` if no run writes its dataset and no job that reads the dataset lists it any more.
     """
     only = ChangeFilter(thing, change)
-    return sources.open_views.now(
+    return sources.open_views.query_current_index(
         lambda live, _: changes_between(
             live, resolve_moment(live, between.from_), resolve_moment(live, between.to), only, page
         )
@@ -152,6 +156,6 @@ def timeline(
 ) -> lineage_answers.Timeline:  # fmt: skip
     """List when the lineage of a dataset changed, newest first."""
     asked = Subject(namespace, dataset)
-    return sources.open_views.now(
+    return sources.open_views.query_current_index(
         lambda live, rules: timeline_of(live, RunHistory(live), rules, asked, since_us=since, page=page)
     )

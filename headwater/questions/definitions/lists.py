@@ -12,7 +12,7 @@ from headwater.questions.declaring import question
 from headwater.questions.definitions.sources import QuestionSources
 from headwater.questions.facets import newest_facets
 from headwater.questions.parameter_groups import FoundPage, NewestPage
-from headwater.questions.search import found_by
+from headwater.questions.search import search_answer
 from headwater.questions.subjects import datasets_named
 
 
@@ -23,7 +23,7 @@ def datasets(
 ) -> list_answers.Datasets:  # fmt: skip
     """List datasets with owners, tags, columns, last write, and the last run of the job that wrote them."""
     now_us = time.time_ns() // 1000
-    return sources.open_views.now(
+    return sources.open_views.query_current_index(
         lambda live, rules: lists.datasets(live, rules, wanted, page, now_us, system=system, former=former)
     )
 
@@ -34,7 +34,7 @@ def listed_jobs(
 ) -> list_answers.Jobs:  # fmt: skip
     """List jobs with owners, tags, integration and last run."""
     now_us = time.time_ns() // 1000
-    return sources.open_views.now(lambda live, rules: lists.jobs(live, rules, wanted, page, now_us))
+    return sources.open_views.query_current_index(lambda live, rules: lists.jobs(live, rules, wanted, page, now_us))
 
 
 @question("runs")
@@ -44,7 +44,7 @@ def listed_runs(
 ) -> list_answers.Runs:  # fmt: skip
     """List runs, newest first, with their states, times and durations."""
     asked = RunFilter(namespace, job, state, since, until)
-    return sources.open_views.now(lambda live, _: lists.runs(live, asked, page, time.time_ns() // 1000))
+    return sources.open_views.query_current_index(lambda live, _: lists.runs(live, asked, page, time.time_ns() // 1000))
 
 
 @question("facets", reads_lake=True)
@@ -61,5 +61,5 @@ def search(
 ) -> column_answers.SearchAnswer:  # fmt: skip
     """Find jobs, datasets, aliases, columns and tags by parts of their names and descriptions, despite typos."""
     wanted = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
-    named = sources.open_views.now(lambda live, rules: datasets_named(live, rules.names, q))
-    return found_by(sources.search, q, kinds=wanted, named=named, page=page)
+    named = sources.open_views.query_current_index(lambda live, rules: datasets_named(live, rules.names, q))
+    return search_answer(sources.search, q, kinds=wanted, exact_datasets=named, page=page)

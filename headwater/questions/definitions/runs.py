@@ -22,9 +22,9 @@ _MAX_NOT_REFRESHED = 200
 @question("runs/{run}/lineage", called="run", reads_lake=True)
 def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage:
     """Show why a run failed, which runs wrote its inputs and read its outputs, and its child runs."""
-    key, places = sources.open_views.now(lambda live, _: RunHistory(live).find(run))
+    key, places = sources.open_views.query_current_index(lambda live, _: RunHistory(live).find_run(run))
     contents = read_run_contents(sources.bronze, sources.rules().rules.names, places)
-    with sources.open_views.catalog(NOW) as (view, live):
+    with sources.open_views.open_view_and_index(NOW) as (view, live):
         not_refreshed = not_refreshed_by_run(view, live, key, time.time_ns() // 1000, _MAX_NOT_REFRESHED)
         return run_lineage(RunHistory(live), key, contents, not_refreshed)
 
@@ -32,10 +32,12 @@ def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage
 @question("runs/{run}/details", called="run-details", reads_lake=True)
 def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers.RunDetails:
     """Show who started a run, its application and log, and how many rows, bytes and files it read and wrote."""
-    key = sources.open_views.now(lambda live, _: RunHistory(live).key(run))
-    places = sources.open_views.now(lambda live, _: RunHistory(live).places(key, _EVENTS_SHOWN))
+    key = sources.open_views.query_current_index(lambda live, _: RunHistory(live).find_run_key(run))
+    places = sources.open_views.query_current_index(lambda live, _: RunHistory(live).event_places(key, _EVENTS_SHOWN))
     events = events_at(sources.bronze, places).values() if places else ()
-    return sources.open_views.now(lambda live, rules: details_of(key, events, rules.names, live.resolve, rules.links))
+    return sources.open_views.query_current_index(
+        lambda live, rules: details_of(key, events, rules.names, live.resolve, rules.links)
+    )
 
 
 @question("runs/{run}/hierarchy", called="hierarchy")
@@ -43,4 +45,6 @@ def hierarchy(
     sources: QuestionSources, *, run: p.RunId, limit: p.Listed = 100, offset: p.Offset = 0
 ) -> graph_answers.Hierarchy:
     """Show the parents and children of a run, with states and durations, one page at a time."""
-    return sources.open_views.now(lambda live, _: tree_of(RunTree(live), run, limit=limit, offset=offset))
+    return sources.open_views.query_current_index(
+        lambda live, _: tree_of(RunTree(live), run, limit=limit, offset=offset)
+    )

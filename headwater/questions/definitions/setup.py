@@ -5,7 +5,7 @@ from headwater.questions.answer_types import columns as column_answers
 from headwater.questions.answer_types import lists as list_answers
 from headwater.questions.declaring import question
 from headwater.questions.definitions.sources import QuestionSources
-from headwater.questions.names import NamingEvent, explain_job, explain_name, rules_in_force
+from headwater.questions.names import NamingEvent, active_rules_answer, explain_job, explain_name
 from headwater.questions.producer_setup import producer_setups
 
 
@@ -19,13 +19,13 @@ def names(
         return explain_job(sources.rules().rules.names, namespace, name)
     event = NamingEvent(producer, job_namespace)
     rules = sources.rules().rules.names
-    return explain_name(rules, namespace, name, at_us=at, bind=sources.open_views.bindings, event=event)
+    return explain_name(rules, namespace, name, at_us=at, bind=sources.open_views.resolution_steps, event=event)
 
 
 @question("rules")
 def rules(sources: QuestionSources) -> column_answers.Rules:
     """Show which of your rules are active, and errors in their files."""
-    return rules_in_force(sources.rules())
+    return active_rules_answer(sources.rules())
 
 
 @question("connect")

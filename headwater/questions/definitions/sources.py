@@ -32,6 +32,6 @@ class QuestionSources(Protocol):
         """Stored events."""
 
 
-def hides(rules: UserRules, system: bool) -> Callable[[Name], bool]:
+def hidden_table_filter(rules: UserRules, system: bool) -> Callable[[Name], bool]:
     """Return a function that decides whether to omit a dataset: system tables, unless they are requested."""
     return is_never_hidden if system else rules.is_system

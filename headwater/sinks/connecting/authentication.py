@@ -11,7 +11,7 @@ import msgspec
 from pydantic import Field
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.common.http_connection import PersistentConnection, ssl_context
 from headwater.sinks.interface.options import BARE_ADDRESS, ConfigModel, SecretReference
 
@@ -47,17 +47,17 @@ class Aws(ConfigModel):
     profile: str | None = None
 
 
-def aws_auth_headers(given: Aws) -> Headers:
+def aws_auth_headers(options: Aws) -> Headers:
     """Return a function that signs requests; raises WrongSetting if botocore is not installed.
 
     The client token is a hash of the body, so that DataZone ignores a repeated event.
     """
-    with extra("aws"):
+    with require_extra("aws"):
         from botocore.auth import SigV4Auth  # noqa: PLC0415 - an extra
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415 - an extra
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra
         from botocore.session import Session  # noqa: PLC0415 - an extra
-    session = Session(profile=given.profile)
+    session = Session(profile=options.profile)
 
     def headers(method: str, url: str, body: bytes | None) -> dict[str, str]:
         token = {"client-token": sha256(body).hexdigest()} if body is not None else {}
@@ -68,7 +68,7 @@ def aws_auth_headers(given: Aws) -> Headers:
                 raise WrongSetting(
                     "Found no AWS credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role."
                 )
-            SigV4Auth(credentials.get_frozen_credentials(), given.service, given.region).add_auth(request)
+            SigV4Auth(credentials.get_frozen_credentials(), options.service, options.region).add_auth(request)
         except BotoCoreError as error:
             raise Retry(f"Could not sign a request for AWS: {error}") from error
         return {name.lower(): value for name, value in request.headers.items()}
@@ -78,7 +78,7 @@ def aws_auth_headers(given: Aws) -> Headers:
 
 def google_auth_headers() -> Headers:
     """Return a function for tokens of Google's default credentials; raises WrongSetting if google-auth is missing."""
-    with extra("google"):
+    with require_extra("google"):
         import google.auth  # noqa: PLC0415 - an extra
         from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError  # noqa: PLC0415 - an extra
         from google.auth.transport.requests import Request  # noqa: PLC0415 - an extra
@@ -113,17 +113,17 @@ class OAuthToken:
         self._timeout_s = timeout_s
         self._token, self._until = "", 0.0
 
-    def value(self) -> str:
+    def current_token(self) -> str:
         """Return the token; requests a new one if it expires soon. Raises WrongSetting if there is none."""
         if time.monotonic() >= self._until:
-            self._token, life_s = self._ask()
+            self._token, life_s = self._request_token()
             self._until = time.monotonic() + _TOKEN_USE * life_s
         return self._token
 
-    def _ask(self) -> tuple[str, float]:
+    def _request_token(self) -> tuple[str, float]:
         where = self._oauth.token_url
         with closing(PersistentConnection(where, timeout_s=self._timeout_s, context=ssl_context())) as connection:
-            answer = connection.ask("POST", "", urlencode(self._form).encode(), _FORM)
+            answer = connection.request("POST", "", urlencode(self._form).encode(), _FORM)
         try:
             fields = msgspec.json.decode(answer.body)
             return str(fields["access_token"]), float(fields.get("expires_in", 300))

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headwater.common.errors import Retry
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.common.storage_faults import explain
-from headwater.intake.event_log.azure_log_lines import silence_sdk
-from headwater.intake.event_log.blob_claims import blob_credential, place
+from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
+from headwater.intake.event_log.blob_claims import blob_credential, parse_claims_url
 from headwater.sinks.connecting.folders import REQUEST_S, BoundedCalls
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class BlobFolder:
         deadline_s: for one request with its response.
         """
         self._url = url
-        self._place = place(url, options.get("account_name"))
+        self._place = parse_claims_url(url, options.get("account_name"))
         self._options = options
         self._container: ContainerClient | None = None
         self._calls = BoundedCalls(deadline_s)
@@ -36,12 +36,12 @@ class BlobFolder:
         """Write a whole file and replace an existing one; raises Retry."""
         body = b"".join(lines)
         named = f"{self._place.path}{path}"
-        self._ask("write", lambda container: container.upload_blob(named, body, overwrite=True))
+        self._call_storage("write", lambda container: container.upload_blob(named, body, overwrite=True))
 
     def check(self) -> str:
         """Write and delete a test file."""
         self.write("headwater.check", [])
-        self._ask("delete", lambda container: container.delete_blob(f"{self._place.path}headwater.check"))
+        self._call_storage("delete", lambda container: container.delete_blob(f"{self._place.path}headwater.check"))
         return f"{self._url} can be written"
 
     def close(self) -> None:
@@ -49,20 +49,20 @@ class BlobFolder:
         if self._container:
             self._container.close()
 
-    def _ask(self, what: str, request: "Callable[[ContainerClient], object]") -> None:
+    def _call_storage(self, operation: str, request: "Callable[[ContainerClient], object]") -> None:
         try:
-            self._calls.run(lambda: request(self._opened()))
+            self._calls.run_bounded(lambda: request(self._open_container()))
         except Retry as error:
             self._container = None  # the abandoned request keeps its connection
-            raise Retry(f"Cannot {what} in {self._url}: {error}") from error
-        except _azure_error() as error:
-            raise Retry(f"Cannot {what} in {self._url}: {explain(error, 'folder')}") from error
+            raise Retry(f"Cannot {operation} in {self._url}: {error}") from error
+        except _azure_error_class() as error:
+            raise Retry(f"Cannot {operation} in {self._url}: {explain(error, 'folder')}") from error
 
-    def _opened(self) -> "ContainerClient":
+    def _open_container(self) -> "ContainerClient":
         from azure.storage.blob import ContainerClient  # noqa: PLC0415 - an extra
 
         if self._container is None:
-            silence_sdk()
+            disable_sdk_logging()
             at, named = self._place.account, self._place.container
             self._container = ContainerClient(at, named, credential=blob_credential(self._options, None), **_LIMITS)
         return self._container
@@ -70,13 +70,13 @@ class BlobFolder:
 
 def open_blob_folder(url: str, options: Mapping[str, str]) -> BlobFolder:
     """Return a folder; raises WrongSetting if Azure's packages are not installed."""
-    with extra("azure"):
+    with require_extra("azure"):
         import azure.identity  # noqa: PLC0415 - an extra
         import azure.storage.blob  # noqa: F401, PLC0415 - an extra
     return BlobFolder(url, options)
 
 
-def _azure_error() -> type[Exception]:
+def _azure_error_class() -> type[Exception]:
     from azure.core.exceptions import AzureError  # noqa: PLC0415 - an extra
 
     return AzureError

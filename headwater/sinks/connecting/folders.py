@@ -86,7 +86,7 @@ class BoundedCalls:
         self._deadline_s = deadline_s
         self._left: list[threading.Thread] = []
 
-    def run(self, call: Callable[[], T]) -> T:
+    def run_bounded(self, call: Callable[[], T]) -> T:
         """Return the result of a call; raises Retry at the deadline, or while too many abandoned calls remain."""
         self._left = [thread for thread in self._left if thread.is_alive()]
         if len(self._left) >= _MOST_LEFT:
@@ -95,7 +95,7 @@ class BoundedCalls:
                 "Check its log and the network."
             )
         found: Future[T] = Future()
-        thread = threading.Thread(target=_answer, args=(call, found), name="sink-request", daemon=True)
+        thread = threading.Thread(target=_set_result, args=(call, found), name="sink-request", daemon=True)
         thread.start()
         if not wait([found], self._deadline_s).done:
             self._left.append(thread)
@@ -106,7 +106,7 @@ class BoundedCalls:
         return found.result()
 
 
-def _answer(call: Callable[[], T], found: "Future[T]") -> None:
+def _set_result(call: Callable[[], T], found: "Future[T]") -> None:
     try:
         found.set_result(call())
     except BaseException as error:

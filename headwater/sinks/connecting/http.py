@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.http_connection import READ_BYTES, HttpAnswer, PersistentConnection, retry_after, ssl_context
+from headwater.common.http_connection import READ_BYTES, HttpAnswer, PersistentConnection, retry_after_s, ssl_context
 from headwater.sinks.connecting.authentication import (
     Aws,
     EntraId,
@@ -16,8 +16,8 @@ from headwater.sinks.connecting.authentication import (
     aws_auth_headers,
     google_auth_headers,
 )
-from headwater.sinks.connecting.secrets import entra_token
-from headwater.sinks.interface.error_isolation import one_line
+from headwater.sinks.connecting.secrets import entra_token_source
+from headwater.sinks.interface.error_isolation import escape_control_characters
 from headwater.sinks.interface.options import (
     BARE_ADDRESS,
     ConfigModel,
@@ -46,7 +46,7 @@ class Poster:
     def post(self, path: str, body: bytes, count: int) -> HttpAnswer | Outcome:
         """Post one body with `count` payloads; returns a 2xx response, or the outcome of the failure."""
         try:
-            answer = self.ask("POST", path, body)
+            answer = self.request("POST", path, body)
         except (Retry, WrongSetting) as error:
             return retry_all(count, str(error))
         if 200 <= answer.status < 300:
@@ -58,14 +58,14 @@ class Poster:
         answer = self.post(path, body, count)
         return answer if isinstance(answer, Outcome) else Outcome()
 
-    def ask(self, method: str, path: str, body: bytes | None = None, max_bytes: int = READ_BYTES) -> HttpAnswer:
+    def request(self, method: str, path: str, body: bytes | None = None, max_bytes: int = READ_BYTES) -> HttpAnswer:
         """Make one request and read at most `max_bytes` bytes of the response; raises Retry without a response."""
         kind = {} if body is None else {"content-type": "application/json"}
         if body is not None and self._compress:
             kind["content-encoding"] = "gzip"
             body = gzip.compress(body, 1)
         headers = {**self._headers(method, self._url + path, body), **kind}
-        return self._connection.ask(method, path, body, headers, max_bytes)
+        return self._connection.request(method, path, body, headers, max_bytes)
 
     def close(self) -> None:
         """Close the connection."""
@@ -74,18 +74,18 @@ class Poster:
 
 def failure_outcome(answer: HttpAnswer, count: int) -> Outcome:
     """Return the outcome of a response that is not 2xx for `count` payloads."""
-    text = one_line(answer.body[:300].decode("utf-8", "replace").strip())
+    text = escape_control_characters(answer.body[:300].decode("utf-8", "replace").strip())
     reason = f"status {answer.status}" + (f": {text}" if text else "")
     if 300 <= answer.status < 400 and (where := answer.headers.get("location", "")):
         reason += (
-            f". It redirects to {one_line(where[:300])}. Headwater does not follow redirects. "
+            f". It redirects to {escape_control_characters(where[:300])}. Headwater does not follow redirects. "
             "If that is the target, correct `url` in sinks.yml, or the address of the replay."
         )
     if answer.status in _RETRY_STATUSES or 300 <= answer.status < 400:
-        return retry_all(count, reason, after_s=retry_after(answer.headers))
+        return retry_all(count, reason, after_s=retry_after_s(answer.headers))
     if answer.status < 500 and count == 1:
         return Outcome(refused={0: reason})
-    return retry_all(count, reason, after_s=retry_after(answer.headers), blames_event=True)
+    return retry_all(count, reason, after_s=retry_after_s(answer.headers), blames_event=True)
 
 
 class Endpoint(ConfigModel):
@@ -109,17 +109,17 @@ class HttpOptions(Endpoint, Options):
     """Options of a sink whose target is an HTTP endpoint."""
 
 
-def open_poster(options: Endpoint, reveal: SecretResolver, sign: Headers = lambda *_: {}) -> Poster:
+def open_poster(options: Endpoint, reveal: SecretResolver, auth_headers: Headers = lambda *_: {}) -> Poster:
     """Create the connection to a target; raises WrongSetting if a secret is missing.
 
-    sign: returns additional headers that depend on the request.
+    auth_headers: returns additional headers that depend on the request.
     """
     headers = resolve_secrets(options.headers, reveal)
     if options.key:
         headers["authorization"] = f"Bearer {reveal(options.key)}"
     known = _auth_headers(options, headers, reveal)
     return Poster(
-        options.url, lambda *request: {**known(*request), **sign(*request)},
+        options.url, lambda *request: {**known(*request), **auth_headers(*request)},
         timeout_s=options.timeout, ca=options.ca, compress=options.compress,
     )  # fmt: skip
 
@@ -127,9 +127,9 @@ def open_poster(options: Endpoint, reveal: SecretResolver, sign: Headers = lambd
 def _auth_headers(options: Endpoint, headers: Mapping[str, str], reveal: SecretResolver) -> Headers:
     if options.oauth:
         token = OAuthToken(options.oauth, reveal(options.oauth.client_secret), options.timeout)
-        return lambda *_: {**headers, "authorization": f"Bearer {token.value()}"}
+        return lambda *_: {**headers, "authorization": f"Bearer {token.current_token()}"}
     if entra := options.entra:
-        ask = entra_token(entra.client_id)
+        ask = entra_token_source(entra.client_id)
         return lambda *_: {**headers, "authorization": f"Bearer {ask(entra.scope)}"}
     if options.aws or options.google:
         sign = aws_auth_headers(options.aws) if options.aws else google_auth_headers()

@@ -32,25 +32,25 @@ class KafkaTopic:
         self._producer: Any = None
         self._cause = ""
 
-    def write(self, records: Iterable[KafkaRecord], count: int, patience_s: float = PATIENCE_S) -> Outcome:
+    def write_records(self, records: Iterable[KafkaRecord], count: int, patience_s: float = PATIENCE_S) -> Outcome:
         """Write the records of `count` payloads and wait for the brokers; a payload needs all its records to arrive."""
         self._producer = self._producer or open_producer(self._address, self._largest_bytes, self._on_error)
         failed: dict[int, Any] = {}
         waiting = [0] * count
 
-        def done(place: int, error: Any, _: Any) -> None:
+        def on_delivery(place: int, error: Any, _: Any) -> None:
             waiting[place] -= 1
             if error is not None:
                 failed[place] = error
 
         for place, key, value in records:
             try:
-                self._producer.produce(self._address.topic, value, key, on_delivery=partial(done, place))
+                self._producer.produce(self._address.topic, value, key, on_delivery=partial(on_delivery, place))
                 waiting[place] += 1
             except KafkaException as error:
                 failed[place] = error.args[0]
         self._producer.flush(patience_s)
-        return self._outcome(failed, waiting)
+        return self._delivery_outcome(failed, waiting)
 
     def check(self) -> str:
         """Request the topic's metadata; raises Retry or WrongSetting."""
@@ -70,7 +70,7 @@ class KafkaTopic:
             self._producer.flush(1.0)
             self._producer = None
 
-    def _outcome(self, failed: dict[int, Any], waiting: list[int]) -> Outcome:
+    def _delivery_outcome(self, failed: dict[int, Any], waiting: list[int]) -> Outcome:
         refused = {place: self._error_text(error) for place, error in failed.items() if error.name() in _TOO_LARGE}
         again = [place for place, left in enumerate(waiting) if place not in refused and (place in failed or left)]
         if not again:

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.common.storage_faults import explain
 from headwater.sinks.connecting.folders import REQUEST_S, BoundedCalls
 
@@ -39,7 +39,7 @@ class S3Folder:
         if unknown := options.keys() - _OPTION_NAMES.keys() - {"aws_profile"}:
             known = ", ".join((*_OPTION_NAMES, "aws_profile"))
             raise WrongSetting(f"Unknown option {min(unknown)[:60]!r} of {url}. Known options: {known}.")
-        with extra("aws"):
+        with require_extra("aws"):
             from botocore.config import Config  # noqa: PLC0415 - an extra
             from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
             from botocore.session import Session  # noqa: PLC0415 - an extra
@@ -56,12 +56,12 @@ class S3Folder:
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
         """Write a whole file and replace an existing one; raises Retry."""
-        self._ask("write", path, lambda client, named: client.put_object(**named, Body=b"".join(lines)))
+        self._call_storage("write", path, lambda client, named: client.put_object(**named, Body=b"".join(lines)))
 
     def check(self) -> str:
         """Write and delete a test file."""
         self.write("headwater.check", [])
-        self._ask("delete", "headwater.check", lambda client, named: client.delete_object(**named))
+        self._call_storage("delete", "headwater.check", lambda client, named: client.delete_object(**named))
         return f"{self._url} can be written"
 
     def close(self) -> None:
@@ -70,17 +70,17 @@ class S3Folder:
             self._client.close()
             self._client = None
 
-    def _ask(self, what: str, path: str, request: Callable[[Any, Mapping[str, str]], object]) -> None:
-        def ask() -> None:  # creating the client may request credentials, so it needs the deadline, too
+    def _call_storage(self, operation: str, path: str, request: Callable[[Any, Mapping[str, str]], object]) -> None:
+        def send_request() -> None:  # creating the client may request credentials, so it needs the deadline, too
             client = self._client = self._client or self._session.create_client(
                 "s3", config=self._config, **self._settings
             )
             request(client, {"Bucket": self._bucket, "Key": self._prefix + path})
 
         try:
-            self._calls.run(ask)
+            self._calls.run_bounded(send_request)
         except Retry as error:
             self._client = None  # the abandoned request keeps its connection
-            raise Retry(f"Cannot {what} in {self._url}: {error}") from error
+            raise Retry(f"Cannot {operation} in {self._url}: {error}") from error
         except self._faults as error:
-            raise Retry(f"Cannot {what} in {self._url}: {explain(error, 'folder')}") from error
+            raise Retry(f"Cannot {operation} in {self._url}: {explain(error, 'folder')}") from error

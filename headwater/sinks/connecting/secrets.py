@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.common.http_connection import PersistentConnection, ssl_context
 from headwater.sinks.interface.options import SecretLocation
 
@@ -41,7 +41,7 @@ class Secrets:
         return found
 
     def mask(self, text: str) -> str:
-        """Mask every secret that was resolve_secrets so far."""
+        """Mask every secret that was resolved so far."""
         for secret in self._known:
             if len(secret) >= _SHORTEST:
                 text = text.replace(secret, "***")
@@ -55,7 +55,7 @@ class Secrets:
     def _from_vault(self, address: str) -> str:
         headers = {"authorization": f"Bearer {self._token(_SCOPE)}"}
         with closing(PersistentConnection(address, timeout_s=_VAULT_S, context=ssl_context())) as connection:
-            answer = connection.ask("GET", "?api-version=7.4", None, headers)
+            answer = connection.request("GET", "?api-version=7.4", None, headers)
         try:
             found = msgspec.json.decode(answer.body, type=_VaultSecret).value
         except msgspec.DecodeError:
@@ -68,12 +68,12 @@ class Secrets:
         return found
 
 
-def entra_token(client_id: str | None) -> Token:
+def entra_token_source(client_id: str | None) -> Token:
     """Return a function that gets Entra ID tokens for this machine's identity; the credential caches them."""
     opened: list[Any] = []
 
-    def token(scope: str) -> str:
-        with extra("azure"):
+    def fetch_token(scope: str) -> str:
+        with require_extra("azure"):
             from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - an extra
             from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - an extra
         if not opened:
@@ -87,4 +87,4 @@ def entra_token(client_id: str | None) -> Token:
                 "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run with a managed identity."
             ) from error
 
-    return token
+    return fetch_token

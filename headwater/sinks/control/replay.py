@@ -13,8 +13,8 @@ from typing import Any
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.events.times import iso
-from headwater.lake.bronze_follower import Progress, heads_at, sources_ahead
+from headwater.events.times import iso_time
+from headwater.lake.bronze_follower import Progress, heads_at_sequences, sources_ahead
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.events_by_time import EventList, OrderedPlace, Selection
 from headwater.sinks.connecting.secrets import Secrets
@@ -57,14 +57,16 @@ class Replay:
         self._heads: Mapping[Source, int] = sources_ahead(bronze, {}) if bronze.exists() else {}
         desired = ledger.desired_state(sink.name)
         interrupted = (
-            self._interrupted_events(desired) if self._heads and desired.resets > 0 and not desired.paused else None
+            self._events_of_interrupted_replay(desired)
+            if self._heads and desired.resets > 0 and not desired.paused
+            else None
         )
         self.goes_on = interrupted is not None
         self._events = interrupted or EventList(bronze, self._selection(self._heads))
-        self._progress: Progress = ledger.progress(sink.name, desired, [REPLAYED]) if interrupted else {}
+        self._progress: Progress = ledger.sink_progress(sink.name, desired, [REPLAYED]) if interrupted else {}
         self.total = self._events.total - sum(self._progress.values())
 
-    def _interrupted_events(self, desired: DesiredState) -> EventList | None:
+    def _events_of_interrupted_replay(self, desired: DesiredState) -> EventList | None:
         """Return the list of an interrupted replay, None if rows were removed from the lake since then."""
         heads = {each: desired.start.get(f"{each.epoch}/{each.partition}", 0) for each in self._heads}
         events = EventList(self._bronze, self._selection(heads))
@@ -73,12 +75,12 @@ class Replay:
     def _selection(self, heads: Mapping[Source, int]) -> Selection:
         return Selection(heads, self._span.by == "receipt", self._span.since_us, self._span.until_us)
 
-    def _feed(self) -> "ReplayFeed":
+    def _open_feed(self) -> "ReplayFeed":
         return ReplayFeed(self._bronze, self._events, self._sink.options.only.matches)
 
     def preview(self) -> dict[str, Any]:
         """Return what would be sent, without sending it."""
-        feed = self._feed()
+        feed = self._open_feed()
         progress = dict(self._progress)
         found: dict[str, Any] = {"would_send": 0, "bytes": 0, "unfit": 0, "left_out": 0}
         times: list[int] = []
@@ -91,14 +93,14 @@ class Replay:
                 found["bytes"] += sum(len(payload.body) for payload in sent)
                 found["unfit"] += len(payloads) - len(sent)
                 found["left_out"] += batch.left_out
-                times += self._times(batch)
+                times += self._selection_times_us(batch)
                 times = [min(times), max(times)] if times else []
         first, last = times or (None, None)
         return {
             **self._description(),
             **found,
-            "first": iso(first),
-            "last": iso(last),
+            "first": iso_time(first),
+            "last": iso_time(last),
             "goes_on": self.goes_on,
         }
 
@@ -112,11 +114,11 @@ class Replay:
             start = {**self._heads, _LENGTH: self._events.total, CLOCK: self._span.since_us or 0}
             self._ledger.reset(name, start)
             self._ledger.set_paused(name, is_paused=False)
-        was = self._ledger.counts(name)
+        was = self._ledger.sink_counts(name)
         stop = threading.Event()
         runner = SinkRunner(
             self._sink, secrets=self._secrets, bronze=self._bronze, ledger=self._ledger, stop=stop, poll_s=POLL_S,
-            feed=self._feed(), clock=lambda: self._ends_us,
+            feed=self._open_feed(), clock=lambda: self._ends_us,
         )  # fmt: skip
         worker = threading.Thread(target=runner.run, name=name, daemon=True)
         worker.start()
@@ -129,20 +131,20 @@ class Replay:
         finally:
             stop.set()
             worker.join()
-        return self._finish(
-            SinkCounts(*(now - before for now, before in zip(self._ledger.counts(name), was, strict=True)))
+        return self._finish_replay(
+            SinkCounts(*(now - before for now, before in zip(self._ledger.sink_counts(name), was, strict=True)))
         )
 
     def _description(self) -> dict[str, Any]:
         return {"target": self._sink.options.type, "selected_by": self._span.by, "order": "event time"}
 
-    def _times(self, batch: Batch) -> list[int]:
+    def _selection_times_us(self, batch: Batch) -> list[int]:
         """Return the times by which events were selected (us, UTC)."""
         if self._span.by == "receipt":
             return [each.head.received_us for each in batch.events]
         return list(batch.listed.times_us) if batch.listed else []
 
-    def _finish(self, counts: SinkCounts) -> dict[str, Any]:
+    def _finish_replay(self, counts: SinkCounts) -> dict[str, Any]:
         """Return the result and mark the replay as finished."""
         name = self._sink.name
         reasons = [f"{row['event_id']}: {row['reason']}" for row in self._ledger.failures(name, _SHOWN)]
@@ -171,39 +173,39 @@ class ReplayFeed:
 
     def next_batch(self, progress: Progress) -> Batch | None:
         """Return the next batch after `progress`, None if there is none."""
-        first, places = self._events.behind(_row(progress), MAX_BATCH_EVENTS)
+        first, places = self._events.places_after(_row_number(progress), MAX_BATCH_EVENTS)
         if not places:
             self._ends_behind = min(self._ends_behind, first)
             return None
         rows = {(each.source, each.sequence): row for row, each in enumerate(places, first + 1)}
         times_us = {(each.source, each.sequence): each.event_us for each in places}
-        found = self._heads(places)
+        found = self._heads_at(places)
         wanted, passed = select_batch([head for _, head in found], self._wants)
         until = rows[found[passed][0], found[passed][1].sequence] - 1 if passed < len(found) else first + len(places)
-        events = events_at(self._bronze, _chosen(found, wanted))
+        events = events_at(self._bronze, _keep_selected(found, wanted))
         at = [event_position(event) for event in events]
         listed = ReplayRows({each: rows[each] for each in at}, [times_us[each] for each in at])
         return Batch(REPLAYED, until, events, passed - len(wanted), listed)
 
     def is_exhausted(self, progress: Progress) -> bool:
         """Return whether `progress` covers the whole list."""
-        return _row(progress) >= self._ends_behind
+        return _row_number(progress) >= self._ends_behind
 
-    def _heads(self, places: Sequence[OrderedPlace]) -> list[tuple[Source, StoredHead]]:
+    def _heads_at(self, places: Sequence[OrderedPlace]) -> list[tuple[Source, StoredHead]]:
         """Return the events at these places, in order; events removed in the meantime are left out."""
         sequences: dict[Source, list[int]] = defaultdict(list)
         for each in places:
             sequences[each.source].append(each.sequence)
-        heads = {source: heads_at(self._bronze, source, of) for source, of in sequences.items()}
+        heads = {source: heads_at_sequences(self._bronze, source, of) for source, of in sequences.items()}
         return [(each.source, head) for each in places if (head := heads[each.source].get(each.sequence))]
 
 
-def _chosen(
-    found: Sequence[tuple[Source, StoredHead]], wanted: Sequence[StoredHead]
+def _keep_selected(
+    stored: Sequence[tuple[Source, StoredHead]], wanted: Sequence[StoredHead]
 ) -> list[tuple[Source, StoredHead]]:
     chosen = {*wanted}
-    return [(source, head) for source, head in found if head in chosen]
+    return [(source, head) for source, head in stored if head in chosen]
 
 
-def _row(progress: Progress) -> int:
+def _row_number(progress: Progress) -> int:
     return progress.get((REPLAYED.epoch, REPLAYED.partition), 0)

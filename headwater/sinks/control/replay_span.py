@@ -35,7 +35,7 @@ class ReplaySpan:
     by: Literal["event time", "receipt"] = "event time"
 
     @classmethod
-    def of_times(
+    def between(
         cls,
         of_events: tuple[int | None, int | None],
         of_receipt: tuple[int | None, int | None],
@@ -54,7 +54,7 @@ class ReplaySpan:
         since_us, until_us = of_receipt if is_received else of_events
         return cls(since_us, until_us, namespaces, jobs, runs, "receipt" if is_received else "event time")
 
-    def of(self, options: Options, rate: float | None) -> Sink:
+    def replay_sink(self, options: Options, rate: float | None) -> Sink:
         """Return the sink that replays to a target; the span's filters replace the same filters of its options.
 
         Its name is derived from target and span, so the same replay continues where it was interrupted.
@@ -79,7 +79,7 @@ def address_options(url: str, batch: int, key: Mapping[str, str] | None) -> Opti
         ) from None
 
 
-def recognized_options(plain: Options, reveal: SecretResolver, patience_s: float = 30.0) -> Options:
+def detect_marquez_options(plain: Options, reveal: SecretResolver, patience_s: float = 30.0) -> Options:
     """Return options of type `marquez` if a Marquez server answers at the address, otherwise the given options.
 
     patience_s: how long to ask again if the response is inconclusive, such as 503 while the server starts. Then raises
@@ -88,7 +88,7 @@ def recognized_options(plain: Options, reveal: SecretResolver, patience_s: float
     endpoint = cast("OpenLineageOptions", plain)
     with closing(open_poster(endpoint, reveal)) as poster:
         try:
-            found = _ask_until_answered(poster, time.monotonic() + patience_s)
+            found = _is_marquez_with_retries(poster, time.monotonic() + patience_s)
         except Retry as error:
             raise Retry(
                 f"Cannot determine whether {endpoint.url} is a Marquez server: {error} "
@@ -98,7 +98,7 @@ def recognized_options(plain: Options, reveal: SecretResolver, patience_s: float
     return MarquezOptions.model_validate(known) if found else plain
 
 
-def _ask_until_answered(poster: Poster, ends_s: float) -> bool:
+def _is_marquez_with_retries(poster: Poster, ends_s: float) -> bool:
     wait_s = _FIRST_WAIT_S
     while True:
         try:

@@ -10,13 +10,13 @@ from typing import Any
 from headwater.common.errors import LakeUnavailable, NotConfigured, NotKnown, Retry, WrongQuestion, WrongSetting
 from headwater.common.paging import ListPage
 from headwater.events.position import Source
-from headwater.events.times import iso, parse_time
-from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, sources_before, stored_bodies
+from headwater.events.times import iso_time, parse_time
+from headwater.lake.bronze_follower import count_unprocessed, heads_by_id, sources_ahead, sources_before, stored_bodies
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
-from headwater.lake.reported_events import whole_run_id
+from headwater.lake.reported_events import complete_run_id
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.interface.error_isolation import MaskSecrets, deliver_guarded, one_line
+from headwater.sinks.interface.error_isolation import MaskSecrets, deliver_guarded, escape_control_characters
 from headwater.sinks.interface.options import Sink
 from headwater.sinks.interface.shape import CLOCK, WATCH, Payload, SinkEvent, Target
 from headwater.sinks.interface.sinks_file import SinksSource, load_sinks
@@ -65,9 +65,9 @@ class SinkService:
         except WrongSetting as error:
             problem = str(error)
             types = {name: state["type"] for name, state in self.status().get("sinks", {}).items()}
-        return {"problem": problem, "items": self._items(types)}
+        return {"problem": problem, "items": self._sink_items(types)}
 
-    def _items(self, types: Mapping[str, str]) -> list[dict[str, Any]]:
+    def _sink_items(self, types: Mapping[str, str]) -> list[dict[str, Any]]:
         states = self.status().get("sinks", {})
         stopped = self.troubles().get("parser")
         return sink_states(types, self.bronze(), self.ledger(), states, time.time_ns() // 1000, stopped=stopped)
@@ -76,9 +76,9 @@ class SinkService:
         """Pause or resume a sink; returns its status."""
         sink = self.sink(name)
         self.ledger().set_paused(name, is_paused=is_paused)
-        return self._items({name: sink.options.type})[0]
+        return self._sink_items({name: sink.options.type})[0]
 
-    def reset(self, name: str, to: str) -> dict[str, Any]:
+    def reset_position(self, name: str, to: str) -> dict[str, Any]:
         """Move a sink to another position; raises WrongQuestion if `to` is not a valid position."""
         self.sink(name)
         bronze, ledger = self.bronze(), self.ledger()
@@ -92,7 +92,9 @@ class SinkService:
                 start = sources_before(bronze, moment_us)
             case _:
                 start = parse_position(bronze, ledger, name, to)
-                moment_us = ledger.progress(name, ledger.desired_state(name), [CLOCK])[CLOCK.epoch, CLOCK.partition]
+                moment_us = ledger.sink_progress(name, ledger.desired_state(name), [CLOCK])[
+                    CLOCK.epoch, CLOCK.partition
+                ]
         ledger.reset(name, {**start, CLOCK: moment_us or 0})
         return {"sink": name, "begins_behind": {each.partition: sequence for each, sequence in start.items()}}
 
@@ -100,26 +102,26 @@ class SinkService:
         """List a page of dead letters, oldest first by default."""
         self.sink(name)
         found = self.ledger().failures_page(name, page)
-        items = [{**row, **{key: iso(row[key]) for key in ("received_at", "failed_at")}} for row in found.rows]
+        items = [{**row, **{key: iso_time(row[key]) for key in ("received_at", "failed_at")}} for row in found.rows]
         return {"items": items, **found.info}
 
-    def redrive(self, name: str, most: int) -> dict[str, int]:
+    def redrive_dead_letters(self, name: str, limit: int) -> dict[str, int]:
         """Send dead letters again; raises Retry if the target is unavailable."""
         sink = self.sink(name)
-        with self._target(name) as (target, secrets):
-            return redrive_failures(self.bronze(), self.ledger(), sink, target, most, mask_secrets=secrets.mask)
+        with self._open_target(name) as (target, secrets):
+            return redrive_failures(self.bronze(), self.ledger(), sink, target, limit, mask_secrets=secrets.mask)
 
-    def check(self, name: str) -> dict[str, Any]:
+    def check_connection(self, name: str) -> dict[str, Any]:
         """Connect and authenticate; raises Retry or WrongSetting with what is missing."""
-        with self._target(name) as (target, secrets):
-            return {"sink": name, "found": one_line(secrets.mask(target.check()))}
+        with self._open_target(name) as (target, secrets):
+            return {"sink": name, "found": escape_control_characters(secrets.mask(target.check()))}
 
-    def preview(self, name: str, of: str) -> dict[str, Any]:
+    def preview(self, name: str, event_or_run_id: str) -> dict[str, Any]:
         """Return exactly what the sink would send for an event or a run; raises NotKnown."""
-        with self._target(name) as (target, secrets):
-            items = preview_payloads(self.bronze(), target, of, secrets.mask)
+        with self._open_target(name) as (target, secrets):
+            items = preview_payloads(self.bronze(), target, event_or_run_id, secrets.mask)
         if not items:
-            raise NotKnown("event or run", of, (), "List the known events with `headwater events`.")
+            raise NotKnown("event or run", event_or_run_id, (), "List the known events with `headwater events`.")
         return {"items": items}
 
     def losses(self, name: str, selection: LossSelection) -> dict[str, Any]:
@@ -129,21 +131,21 @@ class SinkService:
             raise NotKnown("run", selection.run, (), "List the known events with `headwater events`.")
         return found
 
-    def names(self, name: str, namespace: str, dataset: str) -> dict[str, Any]:
+    def explain_dataset_name(self, name: str, namespace: str, dataset: str) -> dict[str, Any]:
         """Explain the name of a dataset in a sink's catalog; raises WrongQuestion if the target does not map names."""
-        return qualified_names(self.sink(name).options).explain(namespace, dataset)
+        return qualified_names(self.sink(name).options).explain_name(namespace, dataset)
 
     @contextmanager
-    def _target(self, name: str) -> Iterator[tuple[Target, Secrets]]:
+    def _open_target(self, name: str) -> Iterator[tuple[Target, Secrets]]:
         """Open a sink's target and close it; secrets are masked in its errors."""
         secrets = self.secrets()
         try:
             with closing(open_sink(self.sink(name), secrets.reveal)) as target:
                 yield target, secrets
         except Retry as error:
-            raise Retry(one_line(secrets.mask(str(error)))) from None
+            raise Retry(escape_control_characters(secrets.mask(str(error)))) from None
         except WrongSetting as error:
-            raise WrongSetting(one_line(secrets.mask(str(error)))) from None
+            raise WrongSetting(escape_control_characters(secrets.mask(str(error)))) from None
 
 
 def sink_states(
@@ -166,36 +168,37 @@ def sink_states(
     except LakeUnavailable as error:
         reason = str(error)
         return [
-            {"type": kind} | _stopped(ledger, name, status.get(name), now_us, reason) for name, kind in types.items()
+            {"type": kind} | _stopped_status(ledger, name, status.get(name), now_us, reason)
+            for name, kind in types.items()
         ]
     found = []
     for name, kind in types.items():
-        behind = ahead(bronze, ledger.progress(name, ledger.desired_state(name), sources))
-        listed = _listed(name, ledger, status.get(name))
+        behind = count_unprocessed(bronze, ledger.sink_progress(name, ledger.desired_state(name), sources))
+        listed = _sink_json(name, ledger, status.get(name))
         if behind[0] and listed["state"] == "caught up":
             listed["state"] = "delivering"  # its process set the state before these events arrived
         if stopped and not listed["trouble"]:
             listed["trouble"] = f"The parser has stopped: {stopped}"
-        found.append({"name": name, "type": kind} | listed | {"behind": _lag(*behind, now_us)})
+        found.append({"name": name, "type": kind} | listed | {"behind": _lag_json(*behind, now_us)})
     return found
 
 
-def _stopped(ledger: SinkLedger, sink: str, status: Any, now_us: int, why: str) -> dict[str, Any]:
+def _stopped_status(ledger: SinkLedger, sink: str, status: Any, now_us: int, reason: str) -> dict[str, Any]:
     """Return the status of a sink, without its type, while the lake cannot be read."""
-    listed = _listed(sink, ledger, status)
+    listed = _sink_json(sink, ledger, status)
     if listed["state"] in ("caught up", "delivering", "collecting", "starting"):
         listed["state"] = "waiting"
-    listed["trouble"] = listed["trouble"] or why
-    lag = _lag(status["behind"], status["behind_us"], now_us) if status else _lag(0, None, now_us)
+    listed["trouble"] = listed["trouble"] or reason
+    lag = _lag_json(status["behind"], status["behind_us"], now_us) if status else _lag_json(0, None, now_us)
     return {"name": sink} | listed | {"behind": lag}
 
 
-def _lag(events: int, oldest_us: int | None, now_us: int) -> dict[str, Any]:
+def _lag_json(events: int, oldest_us: int | None, now_us: int) -> dict[str, Any]:
     return {"events": events, "seconds": max(0.0, (now_us - oldest_us) / 1e6) if oldest_us else 0.0}
 
 
-def _listed(sink: str, ledger: SinkLedger, status: Any) -> dict[str, Any]:
-    counts = ledger.counts(sink)
+def _sink_json(sink: str, ledger: SinkLedger, status: Any) -> dict[str, Any]:
+    counts = ledger.sink_counts(sink)
     state = status["state"] if status else "not running"
     ordered = "paused" if ledger.desired_state(sink).paused else "delivering"
     return {
@@ -204,7 +207,7 @@ def _listed(sink: str, ledger: SinkLedger, status: Any) -> dict[str, Any]:
         "left_out": counts.left_out,
         "failed": ledger.failure_count(sink),
         "trouble": status["trouble"] if status else None,
-        "next_try": iso(status["next_try_us"]) if status else None,
+        "next_try": iso_time(status["next_try_us"]) if status else None,
     }
 
 
@@ -217,7 +220,7 @@ def parse_position(bronze: Bronze, ledger: SinkLedger, sink: str, text: str) -> 
     if named is None or not sequence.isdecimal():
         known = ", ".join(sorted({f"{each.partition}:{head}" for each, head in sources.items()}))
         raise WrongQuestion(f"{text!r} is not `start`, `now`, a time, or a position such as {known}.")
-    progress = ledger.progress(sink, ledger.desired_state(sink), sources)
+    progress = ledger.sink_progress(sink, ledger.desired_state(sink), sources)
     return {each: progress[each.epoch, each.partition] for each in sources} | {named: int(sequence)}
 
 
@@ -225,7 +228,7 @@ def preview_payloads(
     bronze: Bronze, target: Target, name: str, mask_secrets: MaskSecrets = str
 ) -> list[dict[str, Any]]:
     """Return the payloads of an event, or of the events of a run, without sending them."""
-    heads = heads_of(bronze, name, _AT_ONCE) or heads_of(bronze, whole_run_id(bronze, name), _AT_ONCE)
+    heads = heads_by_id(bronze, name, _AT_ONCE) or heads_by_id(bronze, complete_run_id(bronze, name), _AT_ONCE)
     return [
         {"event_id": each.event.head.event_id, "unfit": each.unfit, "payload": each.body.decode()}
         for each in build_payloads(target, bronze, events_at(bronze, heads), mask_secrets)
@@ -237,7 +240,7 @@ def redrive_failures(
     ledger: SinkLedger,
     sink: Sink,
     target: Target,
-    most: int = sys.maxsize,
+    limit: int = sys.maxsize,
     *,
     mask_secrets: MaskSecrets = str,
 ) -> dict[str, int]:
@@ -248,14 +251,14 @@ def redrive_failures(
     """
     outcome = {"delivered": 0, "refused": 0, "gone": 0}
     skip: set[str] = set()
-    while left := min(_AT_ONCE, most - sum(outcome.values())):
+    while left := min(_AT_ONCE, limit - sum(outcome.values())):
         letters = [row for row in ledger.failures(sink.name, left + len(skip)) if row["event_id"] not in skip]
         if not letters:
             break
         settled: list[str] = []
         try:
             for row in letters:
-                kind = _resend(bronze, sink, target, row, mask_secrets)
+                kind = _resend_dead_letter(bronze, sink, target, row, mask_secrets)
                 outcome[kind] += 1
                 (skip.add if kind == "refused" else settled.append)(row["event_id"])
         finally:
@@ -264,8 +267,10 @@ def redrive_failures(
     return outcome
 
 
-def _resend(bronze: Bronze, sink: Sink, target: Target, row: Mapping[str, Any], mask_secrets: MaskSecrets) -> str:
-    payloads = _payloads(bronze, sink, target, row, mask_secrets)
+def _resend_dead_letter(
+    bronze: Bronze, sink: Sink, target: Target, row: Mapping[str, Any], mask_secrets: MaskSecrets
+) -> str:
+    payloads = _payloads_of_dead_letter(bronze, sink, target, row, mask_secrets)
     if payloads is None:
         return "gone"
     for payload in payloads:
@@ -279,7 +284,7 @@ def _resend(bronze: Bronze, sink: Sink, target: Target, row: Mapping[str, Any], 
     return "delivered"
 
 
-def _payloads(
+def _payloads_of_dead_letter(
     bronze: Bronze, sink: Sink, target: Target, row: Mapping[str, Any], mask_secrets: MaskSecrets
 ) -> list[Payload] | None:
     """Return the payloads of a dead letter, None if its event was removed or its run is no longer silent."""
@@ -289,7 +294,7 @@ def _payloads(
         return (silence and silence_payloads(by, silence, {row["run_id"]: row["sequence"]})) or None
     if source == WATCH:
         return still_present(sink, target, row["event_id"], row["sequence"]) or None
-    head = next((head for place, head in heads_of(bronze, row["event_id"], 1) if place == source), None)
+    head = next((head for place, head in heads_by_id(bronze, row["event_id"], 1) if place == source), None)
     if head is None:
         return None
     body = stored_bodies(bronze, source, [head.sequence])[head.sequence].encode()

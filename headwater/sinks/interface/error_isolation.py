@@ -48,7 +48,7 @@ def convert_guarded(
         return [payload for half in halves for payload in convert_guarded(convert, half, unit_of, mask_secrets)]
 
 
-def one_line(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Escape the control, format and line-break characters of a text that a target sent.
 
     Otherwise a target could forge log lines or send control sequences to a terminal.
@@ -77,13 +77,14 @@ def deliver_guarded(target: Target, payloads: Sequence[Payload], mask_secrets: M
 
 def log_unexpected_error(error: Exception, action: str, mask_secrets: MaskSecrets) -> str:
     """Log an exception with its traceback, and return it as one line; secrets are masked in both."""
-    log.error("%s failed with an unexpected error. Report this.\n%s", action, mask_secrets(_traceback(error)))
-    return f"{action} failed with {type(error).__name__}: {one_line(mask_secrets(str(error))[:_MAX_MESSAGE])}"
+    log.error("%s failed with an unexpected error. Report this.\n%s", action, mask_secrets(_escaped_traceback(error)))
+    message = escape_control_characters(mask_secrets(str(error))[:_MAX_MESSAGE])
+    return f"{action} failed with {type(error).__name__}: {message}"
 
 
-def _traceback(error: Exception) -> str:
+def _escaped_traceback(error: Exception) -> str:
     """Return a traceback with each message, which may quote what a target sent, escaped to one line."""
     return "\n".join(
-        line if line.startswith(_FRAME) else one_line(line)
+        line if line.startswith(_FRAME) else escape_control_characters(line)
         for line in (each.strip("\n") for each in traceback.format_exception(error))
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from headwater.common.durations import seconds
+from headwater.common.durations import parse_duration_s
 from headwater.common.errors import WrongSetting
 from headwater.events.stored_cells import StoredHead
 
@@ -26,7 +26,7 @@ class SecretLocation(ConfigModel):
     )
 
 
-def _reference(value: Any) -> Any:
+def _parse_secret_location(value: Any) -> Any:
     if not isinstance(value, dict):
         raise ValueError("the file must not contain a secret; write `{env: VARIABLE}` or `{vault: ADDRESS}`")
     if len(value) != 1:
@@ -36,7 +36,7 @@ def _reference(value: Any) -> Any:
     return value
 
 
-SecretReference = Annotated[SecretLocation, BeforeValidator(_reference)]
+SecretReference = Annotated[SecretLocation, BeforeValidator(_parse_secret_location)]
 StorageLocation = Annotated[str, Field(pattern=r"^(abfss://[^/@\s]+@[^/\s]+/.+|s3://[^/@\s]+/.+|[^:]+)$")]
 """A folder, or an address in Azure storage or S3."""
 BARE_ADDRESS = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
@@ -44,19 +44,19 @@ BARE_ADDRESS = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
 Patterns = tuple[str, ...]
 
 
-def _seconds(value: Any) -> float:
+def _parse_seconds(value: Any) -> float:
     try:
-        return seconds(str(value))
+        return parse_duration_s(str(value))
     except WrongSetting as error:
         raise ValueError(str(error)) from error
 
 
-def _pause(value: Any) -> float:
-    return 0.0 if str(value) in ("0", "0s", "0ms", "0m", "0h", "0d", "0.0") else _seconds(value)
+def _parse_pause_s(value: Any) -> float:
+    return 0.0 if str(value) in ("0", "0s", "0ms", "0m", "0h", "0d", "0.0") else _parse_seconds(value)
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds)]
-Pause = Annotated[float, BeforeValidator(_pause)]
+Seconds = Annotated[float, BeforeValidator(_parse_seconds)]
+Pause = Annotated[float, BeforeValidator(_parse_pause_s)]
 """Seconds; zero is allowed."""
 
 

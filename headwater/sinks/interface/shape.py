@@ -28,7 +28,7 @@ class SinkEvent(NamedTuple):
     body: bytes
 
 
-def run_of(head: StoredHead) -> str | None:
+def run_key_of(head: StoredHead) -> str | None:
     """Return the key that the events of one run share, None without a run; different jobs may use the same run id."""
     return run_key(head.run_id, Name(head.job_namespace or "", head.job_name or "")) if head.run_id else None
 
@@ -41,8 +41,8 @@ def group_by_run(events: Sequence[SinkEvent], history: History) -> list[list[Sin
     """Group events by run, after the run's earlier events; a group takes the position of its last event."""
     groups: dict[str, list[SinkEvent]] = {}
     for event in events:
-        key = run_of(event.head) or event.head.event_id
-        before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
+        key = run_key_of(event.head) or event.head.event_id
+        before = [each for each in history.get(event.head.run_id or "", ()) if run_key_of(each.head) == key]
         groups[key] = group = groups.pop(key, before)  # moves the group to the end: it now has the last event
         group.append(event)
     return [*groups.values()]
@@ -114,9 +114,9 @@ class PollingTarget(Protocol):
         """
 
 
-def retry_all(count: int, trouble: str, *, after_s: float = 0.0, blames_event: bool = False) -> Outcome:
+def retry_all(count: int, reason: str, *, after_s: float = 0.0, blames_event: bool = False) -> Outcome:
     """Return the outcome of an attempt that must be repeated, since no payload is known to have arrived."""
-    return Outcome(again=range(count), trouble=trouble, after_s=after_s, blames_event=blames_event)
+    return Outcome(again=range(count), trouble=reason, after_s=after_s, blames_event=blames_event)
 
 
 def unchanged_payloads(events: Sequence[SinkEvent]) -> list[Payload]:

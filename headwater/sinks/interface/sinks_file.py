@@ -16,21 +16,21 @@ from headwater.sinks.interface.target_registry import TARGETS
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
-class SinksRead(NamedTuple):
+class ParsedSinks(NamedTuple):
     """The sinks of a file by name, and a message for each sink whose type is broken in the package that adds it."""
 
     sinks: Mapping[str, Sink]
     broken: Mapping[str, str]
 
 
-def read_sinks(text: str, file: str) -> SinksRead:
+def parse_sinks(text: str, file: str) -> ParsedSinks:
     """Read the sinks of a file; raises WrongSetting. A type that is broken in its package affects only its sinks."""
     whole = read_document(text, file, ("sinks",))
     named = whole.nested_entry("sinks", None) if whole else None
     sinks: dict[str, Sink] = {}
     broken: dict[str, str] = {}
     if named is None:
-        return SinksRead(sinks, broken)
+        return ParsedSinks(sinks, broken)
     for name, node in named.nodes.items():
         if not name or len(name) > 60 or not _NAME.issuperset(name):
             raise named.setting_error(
@@ -48,11 +48,11 @@ def read_sinks(text: str, file: str) -> SinksRead:
         if known is None:
             types = f"known types: {', '.join(TARGETS.names())}; another type needs its Python package"
             raise entry.setting_error(f"unknown type {kind[:60]!r}", types, entry.nodes["type"])
-        sinks[name] = _sink(name, entry, node, known.OPTIONS)
-    return SinksRead(sinks, broken)
+        sinks[name] = _parse_sink(name, entry, node, known.OPTIONS)
+    return ParsedSinks(sinks, broken)
 
 
-def _sink(name: str, entry: RuleEntry, node: yaml.Node, options: type[Options]) -> Sink:
+def _parse_sink(name: str, entry: RuleEntry, node: yaml.Node, options: type[Options]) -> Sink:
     try:
         return Sink(name, options.model_validate(construct_value(node)))
     except yaml.MarkedYAMLError as error:
@@ -128,10 +128,10 @@ class LocalSinksFile:
             raise WrongSetting(f"{self.name} cannot be read: {error}. Correct or remove the file.") from error
 
 
-def load_sinks(file: SinksSource) -> SinksRead:
+def load_sinks(file: SinksSource) -> ParsedSinks:
     """Read the sinks of a file, none if it does not exist; raises WrongSetting or LakeUnavailable."""
     text = file.text()
-    return SinksRead({}, {}) if text is None else read_sinks(text, file.name)
+    return ParsedSinks({}, {}) if text is None else parse_sinks(text, file.name)
 
 
 class SinksFile:
@@ -143,7 +143,7 @@ class SinksFile:
         self._sinks: Mapping[str, Sink] = {}
         self.problem: str | None = None
 
-    def current(self) -> Mapping[str, Sink]:
+    def current_sinks(self) -> Mapping[str, Sink]:
         """Return the sinks that apply; reads the file first if it has changed."""
         try:
             if (version := self._file.version()) != self._version:

@@ -9,7 +9,7 @@ from headwater.sinks.interface.shape import Target
 from headwater.sinks.interface.support import SupportTable
 
 
-class Module(Protocol):
+class TargetModule(Protocol):
     """What a target's module provides."""
 
     OPTIONS: type[Options]
@@ -23,7 +23,7 @@ class Module(Protocol):
         """Create a target without connecting; raises WrongSetting, also for a missing secret."""
 
 
-def _as_module(name: str, found: Any) -> Module:
+def _check_module(name: str, found: Any) -> TargetModule:
     """Raise ValueError if an object lacks what a target's module provides."""
     options = getattr(found, "OPTIONS", None)
     if not (isinstance(options, type) and issubclass(options, Options)):
@@ -33,10 +33,10 @@ def _as_module(name: str, found: Any) -> Module:
             raise ValueError(f"it has no function `{function}`. Add it, as in `headwater.sinks.targets.file`.")
     if name not in get_args(options.model_fields["type"].annotation):
         raise ValueError(f"`OPTIONS` does not accept the type {name!r}. Declare `type: Literal[{name!r}]` in it.")
-    return cast("Module", found)
+    return cast("TargetModule", found)
 
 
-TARGETS: Registry[Module] = Registry(
+TARGETS: Registry[TargetModule] = Registry(
     "sink type",
     "headwater.sinks",
     {
@@ -49,11 +49,11 @@ TARGETS: Registry[Module] = Registry(
         "delta": "headwater.sinks.targets.delta",
         "webhook": "headwater.sinks.targets.webhook.target",
     },
-    _as_module,
+    _check_module,
 )
 
 
-def target_module(kind: str) -> Module:
+def target_module(kind: str) -> TargetModule:
     """Return the module of a type. Raises WrongSetting if the type is unknown, or broken in another package."""
     found = TARGETS.get(kind)
     if found is None:

@@ -15,8 +15,8 @@ from headwater.events.position import Source
 from headwater.events.rule_facets import text_at
 from headwater.lake.bronze_follower import (
     MemberHead,
-    heads_of_families,
-    parents_at,
+    heads_of_runs_and_children,
+    parent_ids_at_sequences,
     stored_bodies,
 )
 from headwater.lake.bronze_tables import Bronze
@@ -25,7 +25,7 @@ from headwater.lineage.runs.run_facts import TERMINAL_TYPES
 from headwater.lineage.runs.sent_facets import Facets
 from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
 from headwater.sinks.interface.shape import Payload, SinkEvent
-from headwater.sinks.merging.runs import MergedEvent, facet, merge_facets
+from headwater.sinks.merging.runs import MergedEvent, facet_members, merge_facets
 
 LOOKBACK_US = 7 * 24 * 3600 * 1_000_000
 """Events received earlier are not read: reading the whole history for each batch would cost too much."""
@@ -48,11 +48,11 @@ class SendPolicy(NamedTuple):
     staged: bool
     heartbeat_us: int | None
 
-    def is_due(self, members: Sequence[MemberHead], news: Collection[str], run_id: str) -> bool:
-        """Return whether a batch makes the application due. news: ids of the batch's events."""
-        fresh = [each.head.received_us for each in members if each.head.event_id in news]
+    def is_due(self, members: Sequence[MemberHead], new_event_ids: Collection[str], run_id: str) -> bool:
+        """Return whether a batch makes the application due. new_event_ids: ids of the batch's events."""
+        fresh = [each.head.received_us for each in members if each.head.event_id in new_event_ids]
         if self.heartbeat_us and fresh:
-            old = [each.head.received_us for each in members if each.head.event_id not in news]
+            old = [each.head.received_us for each in members if each.head.event_id not in new_event_ids]
             return is_heartbeat_due(fresh, old, self.heartbeat_us)
         return bool(fresh) and (self.staged or has_ended(members, run_id))
 
@@ -62,9 +62,14 @@ def has_ended(members: Sequence[MemberHead], run_id: str) -> bool:
     return any(each.head.run_id == run_id and each.head.state in TERMINAL_TYPES for each in members)
 
 
-def is_heartbeat_due(fresh_us: Sequence[int], old_us: Sequence[int], heartbeat_us: int) -> bool:
+def is_heartbeat_due(
+    new_event_times_us: Sequence[int], earlier_event_times_us: Sequence[int], heartbeat_us: int
+) -> bool:
     """Return whether the newest event is in a later heartbeat interval than all earlier ones."""
-    return not old_us or max(fresh_us) // heartbeat_us > max(old_us) // heartbeat_us
+    return (
+        not earlier_event_times_us
+        or max(new_event_times_us) // heartbeat_us > max(earlier_event_times_us) // heartbeat_us
+    )
 
 
 @runtime_checkable
@@ -83,7 +88,7 @@ def build_application_payloads(
     """Return payloads of the applications that are due with a batch; reads one application at a time into memory."""
     if target.send_policy is None or not events:
         return []
-    families = _due(bronze, events, target.send_policy)
+    families = _due_applications(bronze, events, target.send_policy)
     return [
         payload
         for application_events in families
@@ -103,14 +108,16 @@ def application_payload(
         return Payload(application_events.at, b"", log_unexpected_error(error, "Converting", mask_secrets))
 
 
-def _due(bronze: Bronze, events: Sequence[SinkEvent], send_policy: SendPolicy) -> Iterator[ApplicationEvents]:
+def _due_applications(
+    bronze: Bronze, events: Sequence[SinkEvent], send_policy: SendPolicy
+) -> Iterator[ApplicationEvents]:
     now_us = max(event.head.received_us for event in events)
     news = {event.head.event_id: event for event in events}
     asked = {event.head.run_id for event in events if event.head.run_id and event.head.state in TERMINAL_TYPES}
     by_source: dict[Source, list[int]] = defaultdict(list)
     for event in events:
         by_source[event.source].append(event.head.sequence)
-    asked |= set[str]().union(*(parents_at(bronze, source, of) for source, of in by_source.items()))
+    asked |= set[str]().union(*(parent_ids_at_sequences(bronze, source, of) for source, of in by_source.items()))
     for run_id, members in application_members(bronze, asked, now_us - LOOKBACK_US, now_us).items():
         if send_policy.is_due(members, news, run_id):
             own = [news[each.head.event_id] for each in members if each.head.event_id in news]
@@ -120,7 +127,7 @@ def _due(bronze: Bronze, events: Sequence[SinkEvent], send_policy: SendPolicy) -
 def application_members(bronze: Bronze, run_ids: set[str], since_us: int, until_us: int) -> dict[str, list[MemberHead]]:
     """Return the events of the applications that have actions, by run id."""
     families: dict[str, list[MemberHead]] = defaultdict(list)
-    for each in heads_of_families(bronze, run_ids, since_us, until_us) if run_ids else ():
+    for each in heads_of_runs_and_children(bronze, run_ids, since_us, until_us) if run_ids else ():
         for run_id in {each.head.run_id, each.parent_run_id} & run_ids:
             families[str(run_id)].append(each)
     return {
@@ -157,7 +164,7 @@ class Application(NamedTuple):
 
 def engine_of(merged: MergedEvent) -> str:
     """Return the engine of a run or job (D4), `unknown` if no facet and no producer names it."""
-    if isinstance(engine := facet(merged.of_run, "processing_engine").get("name"), str) and engine:
+    if isinstance(engine := facet_members(merged.of_run, "processing_engine").get("name"), str) and engine:
         return engine.lower()
     if found := _INTEGRATION.fullmatch(merged.producer):
         return found[1].lower()
@@ -169,7 +176,7 @@ def application_of(merged: MergedEvent) -> Application | None:
 
     The application's own run may have a parent, too: the task that started it.
     """
-    parent = facet(merged.of_run, "parent")
+    parent = facet_members(merged.of_run, "parent")
     run_id, namespace, name = (
         text_at(parent, *path) for path in (("run", "runId"), ("job", "namespace"), ("job", "name"))
     )
@@ -188,7 +195,7 @@ def merge_application(application: Application, own: MergedEvent | None, actions
     """
     ordered = sorted(actions, key=lambda each: (each.first_event_us, each.last_event_us, each.run_id or ""))
     whole = [own, *ordered] if own else ordered
-    counted = [each for each in whole if each.counts]
+    counted = [each for each in whole if each.has_counted_edges]
     found = MergedEvent(
         "RUN",
         min(each.first_event_us for each in whole),
@@ -197,23 +204,23 @@ def merge_application(application: Application, own: MergedEvent | None, actions
         producer=whole[0].producer,
         run_id=application.run_id,
         job=application.job,
-        of_run=_first([own.of_run] if own else [_without_parent(each.of_run) for each in ordered]),
-        of_job=_first(each.of_job for each in whole),
-        inputs=_newest(each.inputs for each in counted),
-        outputs=_newest(each.outputs for each in counted),
+        of_run=_merge_first([own.of_run] if own else [_without_parent(each.of_run) for each in ordered]),
+        of_job=_merge_first(each.of_job for each in whole),
+        inputs=_merge_newest(each.inputs for each in counted),
+        outputs=_merge_newest(each.outputs for each in counted),
         counts_in_any_state=True,
     )
     for facets in (found.of_run, found.of_job):
         facets.pop("lineage", None)
     for each in counted:
-        merge_facets(found.of_run, _lineage(each.of_run))
-        merge_facets(found.of_job, _lineage(each.of_job))
-    found.state, found.ended_us = _end(own, ordered)
+        merge_facets(found.of_run, _lineage_facets(each.of_run))
+        merge_facets(found.of_job, _lineage_facets(each.of_job))
+    found.state, found.ended_us = _end_state_and_time(own, ordered)
     found.completed_us = found.ended_us if found.state == "COMPLETE" else None
     return found
 
 
-def _end(own: MergedEvent | None, actions: Sequence[MergedEvent]) -> tuple[str | None, int | None]:
+def _end_state_and_time(own: MergedEvent | None, actions: Sequence[MergedEvent]) -> tuple[str | None, int | None]:
     """Return state and time of the end: the own run's end, or the actions' ends if there are no own events."""
     if not all(each.state for each in ([own] if own else actions)):
         return None, None
@@ -222,14 +229,14 @@ def _end(own: MergedEvent | None, actions: Sequence[MergedEvent]) -> tuple[str |
     return (failures or ["COMPLETE"])[0], max(each.ended_us or 0 for each in finished)
 
 
-def _first(some: Iterable[Facets]) -> dict[str, Raw]:
+def _merge_first(some: Iterable[Facets]) -> dict[str, Raw]:
     found: dict[str, Raw] = {}
     for facets in some:
         found = {**facets, **found}
     return found
 
 
-def _newest(some: Iterable[Mapping[Name, Facets]]) -> dict[Name, Facets]:
+def _merge_newest(some: Iterable[Mapping[Name, Facets]]) -> dict[Name, Facets]:
     found: dict[Name, Facets] = {}
     for datasets in some:
         for name, facets in datasets.items():
@@ -237,7 +244,7 @@ def _newest(some: Iterable[Mapping[Name, Facets]]) -> dict[Name, Facets]:
     return found
 
 
-def _lineage(facets: Facets) -> Facets:
+def _lineage_facets(facets: Facets) -> Facets:
     return {name: raw for name, raw in facets.items() if name == "lineage"}
 
 

@@ -12,7 +12,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.dataset_schema_changes import SchemaChange, schema_changes
 from headwater.lineage.runs.run_facts import TERMINAL_TYPES
 from headwater.sinks.interface.error_isolation import MaskSecrets, convert_guarded, event_position
-from headwater.sinks.interface.shape import History, Payload, SinkEvent, Target, run_of
+from headwater.sinks.interface.shape import History, Payload, SinkEvent, Target, run_key_of
 from headwater.sinks.merging.applications import LOOKBACK_US, ConvertsApplications, build_application_payloads
 
 MAX_RUN_EVENTS = 20
@@ -61,26 +61,32 @@ def build_payloads(
     "earlier" means earlier in that order.
     """
     if isinstance(target, ConvertsSchemaChanges):
-        changes = cache(lambda: _changes(bronze, events))
+        changes = cache(lambda: _schema_changes(bronze, events))
         return convert_guarded(lambda some: target.convert_changes(some, changes), events, event_position, mask_secrets)
     if isinstance(target, ConvertsRunEnds):
         ends = _earlier_ends(bronze, events)
         return convert_guarded(lambda some: target.convert_with_ends(some, ends), events, event_position, mask_secrets)
     if not isinstance(target, ConvertsRuns):
         return convert_guarded(target.convert, events, event_position, mask_secrets)
-    history = _history(bronze, events) if ordered_from_us is None else _history_by_time(bronze, events, ordered_from_us)
+    history = (
+        _history_by_receipt(bronze, events)
+        if ordered_from_us is None
+        else _history_by_time(bronze, events, ordered_from_us)
+    )
 
-    def convert(some: Sequence[SinkEvent]) -> list[Payload]:
+    def convert_some(some: Sequence[SinkEvent]) -> list[Payload]:
         known = {event.head.run_id for event in some}
         return target.convert_runs(some, {run: before for run, before in history.items() if run in known})
 
-    found = convert_guarded(convert, events, lambda event: run_of(event.head) or event_position(event), mask_secrets)
+    found = convert_guarded(
+        convert_some, events, lambda event: run_key_of(event.head) or event_position(event), mask_secrets
+    )
     if isinstance(target, ConvertsApplications):
         found += build_application_payloads(target, bronze, events, mask_secrets)
     return found
 
 
-def _changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
+def _schema_changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
     heads: dict[Source, list[StoredHead]] = defaultdict(list)
     for event in events:
         heads[event.source].append(event.head)
@@ -95,7 +101,7 @@ def _earlier_ends(bronze: Bronze, events: Sequence[SinkEvent]) -> list[SinkEvent
 
     The lake is queried each time, so restarts need no state; events received more than seven days earlier are ignored.
     """
-    last = {run: event for event in events if (run := run_of(event.head))}
+    last = {run: event for event in events if (run := run_key_of(event.head))}
     still_open = {run: event for run, event in last.items() if event.head.state not in TERMINAL_TYPES}
     if not still_open:
         return []
@@ -104,9 +110,9 @@ def _earlier_ends(bronze: Bronze, events: Sequence[SinkEvent]) -> list[SinkEvent
     found = [
         (source, head)
         for source, head in ends_of_runs(bronze, named, since_us)
-        if (at := still_open.get(run_of(head) or "")) and _is_before(source, head, at)
+        if (at := still_open.get(run_key_of(head) or "")) and _is_before(source, head, at)
     ]
-    newest = {run_of(head): (source, head) for source, head in found}  # the last of several ends wins
+    newest = {run_key_of(head): (source, head) for source, head in found}  # the last of several ends wins
     return [
         SinkEvent(source, head, stored_bodies(bronze, source, [head.sequence])[head.sequence].encode())
         for source, head in newest.values()
@@ -125,7 +131,7 @@ def _started_runs(events: Sequence[SinkEvent]) -> set[str | None]:
     return {event.head.run_id for event in events if event.head.state == "START"} - failed
 
 
-def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
+def _history_by_receipt(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
     started = _started_runs(events)
     first: dict[Source, dict[str, StoredHead]] = defaultdict(dict)
     for event in events:
@@ -133,7 +139,7 @@ def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
             first[event.source].setdefault(event.head.run_id, event.head)
     found: dict[str, Sequence[SinkEvent]] = {}
     for source, runs in first.items():
-        found |= _of_source(bronze, source, runs)
+        found |= _earlier_events_of_source(bronze, source, runs)
     return found
 
 
@@ -171,13 +177,15 @@ def events_at(bronze: Bronze, places: Sequence[tuple[Source, StoredHead]]) -> li
     ]
 
 
-def _of_source(bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]) -> dict[str, list[SinkEvent]]:
+def _earlier_events_of_source(
+    bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]
+) -> dict[str, list[SinkEvent]]:
     """Return the events of runs that precede their first event in a batch."""
     since_us = max(0, min(head.received_us for head in runs.values()) - LOOKBACK_US)
     before = max(head.sequence for head in runs.values())
     found: dict[str, list[SinkEvent]] = defaultdict(list)
     for head, body in events_of_runs(
-        bronze, source, runs.keys(), before=before, since_us=since_us, most=MAX_RUN_EVENTS
+        bronze, source, runs.keys(), before=before, since_us=since_us, limit=MAX_RUN_EVENTS
     ):
         if head.run_id and head.sequence < runs[head.run_id].sequence:
             found[head.run_id].append(SinkEvent(source, head, body.encode()))

@@ -8,11 +8,11 @@ from msgspec import UNSET, Raw, structs
 
 from headwater.events.decode import decode, repair_surrogates
 from headwater.events.event import Content, SentSymlink
-from headwater.events.facet_digests import canonical, is_deleted
+from headwater.events.facet_digests import canonical_json, is_deleted
 from headwater.events.rows import content_rows
-from headwater.events.rule_facets import PARENT, parent_of, text_at
+from headwater.events.rule_facets import PARENT, parent_facet, text_at
 from headwater.events.spec_index import CORE
-from headwater.events.times import iso, parse_time
+from headwater.events.times import iso_time, parse_time
 from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
 from headwater.lineage.edges.facet_contents import is_delta_internal_file, read_sent_edges
 from headwater.lineage.names.dataset_name import Name
@@ -79,17 +79,17 @@ class MergedEvent(msgspec.Struct):
 
     def job_type(self, *path: str) -> str:
         """Return the text at a path of the `jobType` facet, in upper case; empty if there is none."""
-        return (text_at(facet(self.of_job, "jobType"), *path) or "").upper()
+        return (text_at(facet_members(self.of_job, "jobType"), *path) or "").upper()
 
     @property
-    def counts(self) -> bool:
+    def has_counted_edges(self) -> bool:
         """Return whether its edges count: a batch run needs a COMPLETE attempt, everything else always counts."""
         if self.counts_in_any_state:
-            return bool(self.datasets or self.declared)
+            return bool(self.datasets or self.lineage_facets)
         return self.kind != "RUN" or self.completed_us is not None or self.is_streaming
 
     @property
-    def declared(self) -> list[Raw]:
+    def lineage_facets(self) -> list[Raw]:
         """Return its `lineage` facets, from job and run."""
         return [facets["lineage"] for facets in (self.of_job, self.of_run) if "lineage" in facets]
 
@@ -109,27 +109,27 @@ class MergedEvent(msgspec.Struct):
 def merge_events(events: Iterable[SinkEvent]) -> MergedEvent:
     """Merge the events of one run, or read the one event of a job or dataset; there must be at least one."""
     wires = ((event, read_wire_event(repair_surrogates(event.body))[0]) for event in events)
-    ordered = sorted(((_order(event, wire), wire) for event, wire in wires), key=lambda each: each[0])
+    ordered = sorted(((_event_order(event, wire), wire) for event, wire in wires), key=lambda each: each[0])
     times = [order.time_us for order, _ in ordered]
     newest = ordered[-1][1]
-    found = MergedEvent(_kind(newest), min(times), times[-1], producer=newest.producer)
+    found = MergedEvent(_event_kind(newest), min(times), times[-1], producer=newest.producer)
     found.started_us = min((at.time_us for at, wire in ordered if wire.eventType in ("START", "RUNNING")), default=None)
-    if end := _end(ordered):
+    if end := _newest_end(ordered):
         found.ended_us, found.state = end
     for _, wire in ordered:
         _add_event(found, wire)
-    counted = _counted(found, ordered)
+    counted = _counted_events(found, ordered)
     if len(counted) < len(ordered):
         _replace_lineage(found, [wire for _, wire in counted])
     for wire in _events_with_datasets(found, [wire for _, wire in counted]):
-        for read in _datasets(wire.inputs or ()):
+        for read in _read_datasets(wire.inputs or ()):
             _add_dataset(found.inputs, found.input_facets, read, read.inputFacets)
-        for read in _datasets([wire.dataset] if found.kind == "DATASET" else wire.outputs or ()):
+        for read in _read_datasets([wire.dataset] if found.kind == "DATASET" else wire.outputs or ()):
             _add_dataset(found.outputs, found.output_facets, read, read.outputFacets)
     return found
 
 
-def _end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
+def _newest_end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
     """Return time and state of the newest end."""
     ends = [(order, str(wire.eventType)) for order, wire in ordered if wire.eventType in TERMINAL_TYPES]
     if not ends:
@@ -138,13 +138,13 @@ def _end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
     return order.time_us, kind
 
 
-def _counted(found: MergedEvent, ordered: Sequence[_Ordered]) -> Sequence[_Ordered]:
+def _counted_events(found: MergedEvent, ordered: Sequence[_Ordered]) -> Sequence[_Ordered]:
     """Return the events of a batch run up to the end of its newest COMPLETE attempt, else all; stores that end."""
     if found.kind != "RUN" or found.is_streaming:
         return ordered
     begins = [0, *later_attempt_starts((wire.eventType or None, order.time_us) for order, wire in ordered)]
     for begin, until in zip(reversed(begins), [len(ordered), *reversed(begins[1:])], strict=True):
-        end = _end(ordered[begin:until])
+        end = _newest_end(ordered[begin:until])
         if end and end[1] == "COMPLETE":
             found.completed_us = end[0]
             found.later_attempt_us = ordered[begins[-1]][0].time_us if until < len(ordered) else None
@@ -152,32 +152,32 @@ def _counted(found: MergedEvent, ordered: Sequence[_Ordered]) -> Sequence[_Order
     return ordered
 
 
-def facet(facets: Facets, name: str) -> Mapping[str, Any]:
+def facet_members(facets: Facets, name: str) -> Mapping[str, Any]:
     """Return a facet's members; empty if there is no such facet or it is not an object."""
     value = decode(bytes(facets[name])) if name in facets else None
     return value if isinstance(value, dict) else {}
 
 
-def dicts(value: Any) -> list[Mapping[str, Any]]:
+def objects_in_list(value: Any) -> list[Mapping[str, Any]]:
     """Return the objects in a list; empty if the value is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def symlinks(facets: Facets) -> list[SentSymlink]:
     """Return the symlinks of a dataset that have a namespace and a name."""
-    links = dicts(facet(facets, "symlinks").get("identifiers"))
+    links = objects_in_list(facet_members(facets, "symlinks").get("identifiers"))
     named = [SentSymlink(*(text_at(each, key) or "" for key in ("namespace", "name", "type"))) for each in links]
     return [each for each in named if each.namespace and each.name]
 
 
-def _order(event: SinkEvent, wire: WireEvent) -> Order:
+def _event_order(event: SinkEvent, wire: WireEvent) -> Order:
     time_us, _ = parse_time(wire.eventTime)
     received_us = event.head.received_us
     sent_us = received_us if time_us is None else time_us
     return event_order(event.head.event_id, wire.eventType or "OTHER", sent_us, received_us)
 
 
-def _kind(wire: WireEvent) -> str:
+def _event_kind(wire: WireEvent) -> str:
     return "RUN" if wire.run is not UNSET else "JOB" if wire.job is not UNSET else "DATASET"
 
 
@@ -202,7 +202,7 @@ def _replace_lineage(found: MergedEvent, wires: Iterable[WireEvent]) -> None:
 
 def _with_parent(facets: Facets) -> Facets:
     """Return the facets of a run with the parent under its standard name."""
-    parent = parent_of(facets)
+    parent = parent_facet(facets)
     if parent is None or parent is facets.get(PARENT[0]):
         return facets
     return {PARENT[0]: parent, **{name: raw for name, raw in facets.items() if name not in PARENT}}
@@ -228,11 +228,11 @@ def _unite_lineage(older: Any, newer: Any) -> Any:
             key: _unite_lineage(older[key], value) if key in older else value for key, value in newer.items()
         }
     if isinstance(older, list) and isinstance(newer, list):
-        return [*{canonical(each): each for each in (*older, *newer)}.values()]
+        return [*{canonical_json(each): each for each in (*older, *newer)}.values()]
     return newer
 
 
-def _datasets(raws: Iterable[Raw]) -> Iterator[WireDataset]:
+def _read_datasets(raws: Iterable[Raw]) -> Iterator[WireDataset]:
     for raw in raws:
         if (read := read_wire_dataset(bytes(raw))) and not is_delta_internal_file(
             Name(read[0].namespace, read[0].name)
@@ -264,11 +264,11 @@ def run_payloads(events: Sequence[SinkEvent], history: History) -> list[Payload]
     return [
         Payload(last, body)
         for last, run in due_runs(events, history)
-        for body in (_bodies(run) if run.kind == "RUN" else [last.body])
+        for body in (_event_bodies(run) if run.kind == "RUN" else [last.body])
     ]
 
 
-def _bodies(run: MergedEvent) -> list[bytes]:
+def _event_bodies(run: MergedEvent) -> list[bytes]:
     if run.later_attempt_us is None or run.completed_us is None or run.state == "COMPLETE":
         return [run_event(run)]
     bare = structs.replace(run, inputs={}, outputs={}, completed_us=None, of_job=_without_lineage(run.of_job))
@@ -293,7 +293,7 @@ def run_event(run: MergedEvent) -> bytes:
     """Return a run as one RunEvent with the time of its end, or of the newest event of a stream."""
     return msgspec.json.encode(
         {
-            "eventTime": iso(run.last_event_us if run.ended_us is None else run.ended_us),
+            "eventTime": iso_time(run.last_event_us if run.ended_us is None else run.ended_us),
             "producer": run.producer,
             "schemaURL": _RUN,
             "eventType": run.state or "RUNNING",
@@ -312,9 +312,9 @@ def inputs_of(run: MergedEvent) -> dict[Name, Facets]:
 
 def _inputs_of_columns(run: MergedEvent) -> dict[Name, Facets]:
     """Return the source datasets of column lineage: Spark's MERGE reports no other inputs."""
-    if not run.counts:
+    if not run.has_counted_edges:
         return {}
-    found = [("lineage", raw) for raw in run.declared] or [
+    found = [("lineage", raw) for raw in run.lineage_facets] or [
         (name, facets[name])
         for facets in run.outputs.values()
         for name in [next((each for each in ("lineage", "columnLineage") if each in facets), None)]

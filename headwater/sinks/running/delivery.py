@@ -32,7 +32,7 @@ ATTEMPT_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
-class Pace:
+class DeliveryPace:
     """The waits of one sink. rate: maximum payloads per second, None for no limit."""
 
     rate: float | None = None
@@ -44,13 +44,13 @@ class Pace:
         """Return whether the circuit breaker is open."""
         return self.faults >= CIRCUIT_OPEN_AFTER
 
-    def after_fault(self, requested_s: float) -> float:
+    def wait_after_fault_s(self, requested_s: float) -> float:
         """Return the wait in seconds: half fixed and half random, so that sinks do not retry at the same moment."""
         self.faults += 1
         grown = min(MAX_WAIT_S, FIRST_WAIT_S * 2 ** min(self.faults - 1, 16))
         return max(min(requested_s, MAX_RETRY_AFTER_S), self.draw.uniform(grown / 2, grown))
 
-    def after_success(self, payloads: int) -> float:
+    def wait_after_success_s(self, payloads: int) -> float:
         """Return the wait in seconds that keeps the rate."""
         self.faults = 0
         return payloads / self.rate if self.rate else 0.0
@@ -68,7 +68,7 @@ class Delivery:
     """The unsettled payloads of a batch."""
 
     def __init__(
-        self, target: Target, pace: Pace, attempt_size: int | None = None, mask_secrets: MaskSecrets = str
+        self, target: Target, pace: DeliveryPace, attempt_size: int | None = None, mask_secrets: MaskSecrets = str
     ) -> None:
         """attempt_size: number of payloads in the first attempt; mask_secrets: masks secrets in error messages."""
         self.delivered = 0
@@ -92,11 +92,11 @@ class Delivery:
         self._failed_probes = 0
         """Number of other payloads that the target failed at, too."""
 
-    def probe_with(self, taken: Payload) -> float:
+    def probe_with(self, accepted: Payload) -> float:
         """Send a payload that the target accepted before, to find out whether it works; returns the wait in seconds."""
-        outcome = deliver_guarded(self._target, [taken], self._mask_secrets)
+        outcome = deliver_guarded(self._target, [accepted], self._mask_secrets)
         self._target_works = not outcome.again
-        return self._pace.after_fault(outcome.after_s) if outcome.again else self._pace.after_success(1)
+        return self._pace.wait_after_fault_s(outcome.after_s) if outcome.again else self._pace.wait_after_success_s(1)
 
     def add(self, payloads: Iterable[Payload]) -> None:
         """Append payloads; unfit ones are refused immediately."""
@@ -134,38 +134,42 @@ class Delivery:
         self.refused = [each for each in self.refused if not _is_within(each.payload, source, until)]
         return taken
 
-    def attempt(self) -> float:
+    def attempt_delivery(self) -> float:
         """Make one attempt; returns the number of seconds to wait before the next one."""
         is_probe = self.tries >= MAX_TRIES and not self._target_works and len(self._pending) > 1
-        passed = self._take(1 + self._failed_probes % (len(self._pending) - 1) if is_probe else 0, sys.maxsize)
-        some = self._take(1 if is_probe else self.attempt_size, ATTEMPT_BYTES)
+        passed = self._take_payloads(1 + self._failed_probes % (len(self._pending) - 1) if is_probe else 0, sys.maxsize)
+        some = self._take_payloads(1 if is_probe else self.attempt_size, ATTEMPT_BYTES)
         outcome = deliver_guarded(self._target, some, self._mask_secrets)
         self.refused += [DeadLetter(some[place], why, self.tries + 1) for place, why in outcome.refused.items()]
         taken = [each for place, each in enumerate(some) if place not in outcome.refused and place not in outcome.again]
         self.delivered += len(taken)
         self.last_accepted = taken[-1] if taken else self.last_accepted
         self._pending.extendleft(reversed([*passed, *(some[place] for place in sorted(outcome.again))]))
-        return self._after_fault(len(some), outcome, is_probe) if outcome.again else self._after(len(some), is_probe)
+        return (
+            self._record_fault(len(some), outcome, is_probe)
+            if outcome.again
+            else self._record_success(len(some), is_probe)
+        )
 
-    def _take(self, most: int, most_bytes: int) -> list[Payload]:
+    def _take_payloads(self, max_count: int, max_bytes: int) -> list[Payload]:
         """Remove payloads from the front; more than one only while their bodies fit within most_bytes."""
         some: list[Payload] = []
-        while self._pending and len(some) < most:
-            most_bytes -= len(self._pending[0].body)
-            if some and most_bytes < 0:
+        while self._pending and len(some) < max_count:
+            max_bytes -= len(self._pending[0].body)
+            if some and max_bytes < 0:
                 break
             some.append(self._pending.popleft())
         return some
 
-    def _after(self, count: int, is_probe: bool) -> float:
+    def _record_success(self, count: int, is_probe: bool) -> float:
         if is_probe:
             self._target_works = True  # the next attempt with the first payload is its last one
         else:
             self._reset_first()
             self.attempt_size = min(self._target.largest, self.attempt_size * 2)
-        return self._pace.after_success(count)
+        return self._pace.wait_after_success_s(count)
 
-    def _after_fault(self, count: int, outcome: Outcome, is_probe: bool) -> float:
+    def _record_fault(self, count: int, outcome: Outcome, is_probe: bool) -> float:
         self.trouble = outcome.trouble
         if outcome.blames_event and count > 1:
             self.attempt_size = count // 2
@@ -176,13 +180,13 @@ class Delivery:
         elif outcome.blames_event:
             self.tries += 1
             if self._target_works:
-                self._give_up()
+                self._refuse_first()
                 return 0.0
-        wait_s = self._pace.after_fault(outcome.after_s)
+        wait_s = self._pace.wait_after_fault_s(outcome.after_s)
         self.attempt_size = 1 if self._pace.is_open else max(1, count // 2)
         return wait_s
 
-    def _give_up(self) -> None:
+    def _refuse_first(self) -> None:
         reason = f"The target fails at this event although it accepts another one: {self.trouble}"
         self.refused.append(DeadLetter(self._pending.popleft(), reason, self.tries))
         self._reset_first()

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.lake.bronze_follower import Progress, first_behind, sources_ahead, stored_bodies, stored_heads
+from headwater.lake.bronze_follower import Progress, first_sequence_after, sources_ahead, stored_bodies, stored_heads
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.interface.error_isolation import MaskSecrets, event_position
 from headwater.sinks.interface.shape import Payload, SinkEvent, Target
@@ -70,7 +70,7 @@ class SinkFeed:
         """Return the next batch after `progress`, None if there is none; an unchanged lake is not queried again."""
         if not self._bronze.exists():
             return None
-        if batch := self._within(progress):
+        if batch := self._next_batch_within(progress):
             return batch
         seen = self._bronze.events.handle().version(), dict(progress)
         if seen == self._seen:
@@ -78,7 +78,7 @@ class SinkFeed:
         self._heads = sources_ahead(self._bronze, progress)
         if not self._heads:
             self._seen = seen
-        return self._within(progress)
+        return self._next_batch_within(progress)
 
     def is_exhausted(self, progress: Mapping[tuple[str, str], int]) -> bool:
         """Return whether `progress` covers everything that the last look at the lake found."""
@@ -87,17 +87,19 @@ class SinkFeed:
             progress.get((each.epoch, each.partition), 0) >= head for each, head in heads.items()
         )
 
-    def _within(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
+    def _next_batch_within(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
         for source, head in (self._heads or {}).items():
             after = progress.get((source.epoch, source.partition), 0)
             if after < head:
-                return self._batch(source, after, head)
+                return self._read_batch(source, after, head)
         return None
 
-    def _batch(self, source: Source, after: int, head: int) -> Batch:
+    def _read_batch(self, source: Source, after: int, head: int) -> Batch:
         until = min(head, after + MAX_BATCH_EVENTS)
         heads = stored_heads(self._bronze, source, after, until)
-        if not heads and (first := first_behind(self._bronze, source, until)):  # sequence numbers may have wide gaps
+        if not heads and (
+            first := first_sequence_after(self._bronze, source, until)
+        ):  # sequence numbers may have wide gaps
             until = min(head, first + MAX_BATCH_EVENTS - 1)
             heads = stored_heads(self._bronze, source, first - 1, until)
         wanted, passed = select_batch(heads, self._wants)

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headwater.common.errors import LakeUnavailable
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.common.paging import ListPage, ResultPage
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.maintenance import compact
+from headwater.lake.maintenance import compact_tables
 from headwater.lake.open_table import REOPEN_AFTER
-from headwater.lake.queries import quoted
-from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
-from headwater.sinks.interface.error_isolation import MaskSecrets, one_line
+from headwater.lake.queries import quote_sql
+from headwater.lake.row_pages import by_number, by_text, by_time, define_row_list, rows_page
+from headwater.sinks.interface.error_isolation import MaskSecrets, escape_control_characters
 from headwater.sinks.interface.options import Sink
 from headwater.sinks.interface.shape import CLOCK
 from headwater.sinks.running.delivery import DeadLetter, Delivery
@@ -68,7 +68,7 @@ class SinkLedger:
         self._exists = False
 
     @property
-    def commits(self) -> int:
+    def commit_count(self) -> int:
         """Commits of this process since it last read the table's log from storage."""
         return self._table.commits
 
@@ -84,12 +84,12 @@ class SinkLedger:
 
     def desired_state(self, sink: str) -> DesiredState:
         """Return the desired state of a sink."""
-        found = self._read_property(_property(sink))
+        found = self._read_property(_desired_state_property(sink))
         return msgspec.json.decode(found, type=DesiredState) if found else DesiredState()
 
     def set_desired_state(self, sink: str, desired: DesiredState) -> None:
         """Store the desired state of a sink; its runner, in any process, applies it at its next check."""
-        self._write_property(_property(sink), desired)
+        self._write_property(_desired_state_property(sink), desired)
 
     def set_paused(self, sink: str, *, is_paused: bool) -> None:
         """Pause or resume a sink."""
@@ -107,9 +107,9 @@ class SinkLedger:
         found = self._read_property(_poll_property(sink))
         return msgspec.json.decode(found, type=PollState) if found else PollState()
 
-    def set_poll_state(self, sink: str, watched: PollState) -> None:
+    def set_poll_state(self, sink: str, poll_state: PollState) -> None:
         """Store what a sink's target found, once its notices are delivered."""
-        self._write_property(_poll_property(sink), watched)
+        self._write_property(_poll_property(sink), poll_state)
 
     def _read_property(self, name: str) -> str | None:
         return self._table.properties().get(name) if self.exists() else None
@@ -125,14 +125,14 @@ class SinkLedger:
             return
         raise LakeUnavailable(f"Could not store the property {name}: {_TRIES} other commits came first. Try again.")
 
-    def progress(self, sink: str, desired: DesiredState, sources: Iterable[Source]) -> dict[tuple[str, str], int]:
+    def sink_progress(self, sink: str, desired: DesiredState, sources: Iterable[Source]) -> dict[tuple[str, str], int]:
         """Return a sink's position in each partition, in the form that the bronze follower uses."""
-        names = {(each.epoch, each.partition): _app(sink, desired.resets, each) for each in sources}
+        names = {(each.epoch, each.partition): _transaction_app_id(sink, desired.resets, each) for each in sources}
         found = self._table.watermarks([*names.values()]) if self.exists() else [0] * len(names)
         started = {key: desired.start.get("/".join(key), 0) for key in names}
         return {key: max(done, started[key]) for key, done in zip(names, found, strict=True)}
 
-    def counts(self, sink: str) -> SinkCounts:
+    def sink_counts(self, sink: str) -> SinkCounts:
         """Return the totals of a sink."""
         if not self.exists():
             return SinkCounts(0, 0, 0)
@@ -150,9 +150,11 @@ class SinkLedger:
     ) -> None:
         """Commit a sink's new position `until`, its dead letters and its counts; repeating the call has no effect."""
         now_us = time.time_ns() // 1000
-        rows = sorted((each.payload.position[1], _row(sink, each, now_us)) for each in refused)
+        rows = sorted((each.payload.position[1], _dead_letter_row(sink, each, now_us)) for each in refused)
         beside = [(f"sink/{sink}/{name}", number) for name, number in counts._asdict().items()]
-        self._table.append_once(_app(sink, desired.resets, source), self._table.prepare(rows), until, lambda _: beside)
+        self._table.append_once(
+            _transaction_app_id(sink, desired.resets, source), self._table.prepare(rows), until, lambda _: beside
+        )
 
     def failures(self, sink: str, limit: int) -> list[dict[str, Any]]:
         """List the dead letters of a sink, oldest first, without repeats."""
@@ -160,20 +162,20 @@ class SinkLedger:
             return []
         columns = ", ".join(name for name in SINK_FAILURES.columns if name not in ("received_at", "failed_at"))
         times = ", ".join(f"max(cast({name} AS bigint)) AS {name}" for name in ("received_at", "failed_at"))
-        return self._table.query(
+        return self._table.run_query(
             f"SELECT {columns}, {times} FROM t WHERE sink = '{sink}' GROUP BY {columns} "
             f"ORDER BY received_at, sequence LIMIT {limit}"
         ).to_pylist()
 
     def failures_page(self, sink: str, page: ListPage) -> ResultPage[dict[str, Any]]:
         """List a page of the dead letters of a sink; the default order is that of `failures`."""
-        return rows_page(self._table, _FAILURES, page, [f"sink = {quoted(sink)}"])
+        return rows_page(self._table, _FAILURES, page, [f"sink = {quote_sql(sink)}"])
 
     def failure_count(self, sink: str) -> int:
         """Return the number of dead letters of a sink."""
         if not self.exists():
             return 0
-        found = self._table.query(f"SELECT count(DISTINCT event_id) AS n FROM t WHERE sink = '{sink}'")
+        found = self._table.run_query(f"SELECT count(DISTINCT event_id) AS n FROM t WHERE sink = '{sink}'")
         return int(found.column("n")[0].as_py())
 
     def remove_failures(self, sink: str, event_ids: Sequence[str]) -> None:
@@ -184,12 +186,12 @@ class SinkLedger:
 
 _TIMES = ("received_at", "failed_at")
 _GROUPED = ", ".join(name for name in SINK_FAILURES.columns if name not in _TIMES)
-_FAILURES = row_list(
+_FAILURES = define_row_list(
     "failures", ", ".join([_GROUPED, *(f"cast({name} AS bigint) AS {name}" for name in _TIMES)]),
     {**{name: by_time(name) for name in _TIMES}, "attempts": by_number("attempts"),
      **{name: by_text(name) for name in ("event_id", "run_id", "reason")}},
     "received_at",
-    ties=(by_text("incarnation"), by_text("partition"), by_number("sequence"), by_number("attempts"),
+    tie_breakers=(by_text("incarnation"), by_text("partition"), by_number("sequence"), by_number("attempts"),
           by_text("reason")),
     texts="event_id run_id reason",
     origin=f"(SELECT {_GROUPED}, {', '.join(f'max({name}) AS {name}' for name in _TIMES)} FROM t GROUP BY {_GROUPED})",
@@ -197,19 +199,19 @@ _FAILURES = row_list(
 """Groups repeated rows: a crash between writing a dead letter and moving on writes it again."""
 
 
-def _property(sink: str) -> str:
+def _desired_state_property(sink: str) -> str:
     return f"headwater.sink.{sink}"
 
 
 def _poll_property(sink: str) -> str:
-    return f"{_property(sink)}.watched"
+    return f"{_desired_state_property(sink)}.watched"
 
 
-def _app(sink: str, resets: int, source: Source) -> str:
+def _transaction_app_id(sink: str, resets: int, source: Source) -> str:
     return f"sink/{sink}/{resets}/{source.log}/{source.epoch}/{source.partition}"
 
 
-def _row(sink: str, refused: DeadLetter, now_us: int) -> tuple[Any, ...]:
+def _dead_letter_row(sink: str, refused: DeadLetter, now_us: int) -> tuple[Any, ...]:
     source, head, _ = refused.payload.event
     place = (source.log, source.epoch, source.partition, head.sequence, head.received_us)
     return sink, *place, head.event_id, head.run_id, refused.reason, refused.attempts, now_us
@@ -255,7 +257,7 @@ class SinkPosition:
         """Return whether the desired state has changed since it was last read."""
         return self.desired is not None and self._ledger.desired_state(self._sink.name) != self.desired
 
-    def load(self) -> DesiredState:
+    def load_state(self) -> DesiredState:
         """Load the desired state and the position; a new sink with `begin: now` first stores where it starts."""
         self._ledger.create()
         name = self._sink.name
@@ -270,11 +272,11 @@ class SinkPosition:
         asked_us = self.reported_until_us if desired.resets == self._resets else 0
         if not asked_us:
             self.next_check_us = 0
-        self._resets, self.progress = desired.resets, self._ledger.progress(name, desired, sources)
+        self._resets, self.progress = desired.resets, self._ledger.sink_progress(name, desired, sources)
         self.committed_until_us = self.reported_until_us
         if asked_us > self.committed_until_us:
             self.progress = self.progress_with({CLOCK: asked_us})
-        self.counts = self._ledger.counts(name)
+        self.counts = self._ledger.sink_counts(name)
         self.desired = desired
         return desired
 
@@ -286,7 +288,9 @@ class SinkPosition:
         """Commit the result of a batch so far, with one commit for each partition."""
         for source, until in reached.items():
             letters = delivery.pop_refused(source, until)
-            letters = [each._replace(reason=one_line(self._mask_secrets(each.reason))) for each in letters]
+            letters = [
+                each._replace(reason=escape_control_characters(self._mask_secrets(each.reason))) for each in letters
+            ]
             was = self.counts
             counts = SinkCounts(
                 was.delivered + delivery.pop_delivered(), was.failed + len(letters), was.left_out + left_out
@@ -296,7 +300,7 @@ class SinkPosition:
             if letters:
                 log.warning(GIVEN_UP, self._sink.name, len(letters), letters[0].reason)
         self.committed_until_us = reached.get(CLOCK, self.committed_until_us)
-        reach("sinks.committed")
+        reach_failpoint("sinks.committed")
         self.progress = self.progress_with(reached)
-        if self._ledger.commits >= REOPEN_AFTER:
-            compact(self._ledger)
+        if self._ledger.commit_count >= REOPEN_AFTER:
+            compact_tables(self._ledger)

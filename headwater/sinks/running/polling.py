@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from headwater.common.errors import HeadwaterError
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
 from headwater.sinks.interface.options import Sink
 from headwater.sinks.interface.shape import Payload, PollingTarget, Target
-from headwater.sinks.running.delivery import Pace
+from headwater.sinks.running.delivery import DeliveryPace
 from headwater.sinks.running.ledger import PollState, SinkLedger
 
 
@@ -35,7 +35,7 @@ class SinkPolling:
         self._ledger = ledger
         self._mask_secrets = mask_secrets
         self._clock = clock
-        self._pace = Pace()
+        self._pace = DeliveryPace()
         self._next_us = 0
 
     def new_notices(self, open_target: Callable[[], Target]) -> NewNotices | None:
@@ -44,29 +44,29 @@ class SinkPolling:
         if every_s is None or at_us < self._next_us:
             return None
         target, previous = open_target(), self._ledger.poll_state(self._sink.name)
-        found = self._poll(target, at_us, previous.turn + 1) if isinstance(target, PollingTarget) else {}
+        found = self._poll_target(target, at_us, previous.turn + 1) if isinstance(target, PollingTarget) else {}
         if found is None:
             now_us = self._clock()
-            wait_s = self._pace.after_fault((now_us - at_us) / 1e6)  # a hanging poll takes at most half the time
-            self._wait(wait_s, now_us)
+            wait_s = self._pace.wait_after_fault_s((now_us - at_us) / 1e6)  # a hanging poll takes at most half the time
+            self._schedule_next(wait_s, now_us)
             return None
-        self._pace.after_success(0)
+        self._pace.wait_after_success_s(0)
         seen = {asked: sorted(each.event.head.event_id for each in there) for asked, there in found.items()}
         if seen != previous.seen:
-            return NewNotices(_new(self._sink, found, previous), at_us, PollState(previous.turn + 1, seen))
-        self._wait(every_s, at_us)
+            return NewNotices(_new_payloads(self._sink, found, previous), at_us, PollState(previous.turn + 1, seen))
+        self._schedule_next(every_s, at_us)
         return None
 
     def commit(self, new_notices: NewNotices) -> None:
         """Store the result of a poll whose notices were delivered or given up."""
-        reach("sinks.looked")
+        reach_failpoint("sinks.looked")
         self._ledger.set_poll_state(self._sink.name, new_notices.watched)
-        self._wait(self._sink.options.poll_interval_s or 0.0, new_notices.at_us)
+        self._schedule_next(self._sink.options.poll_interval_s or 0.0, new_notices.at_us)
 
-    def _wait(self, seconds: float, since_us: int) -> None:
+    def _schedule_next(self, seconds: float, since_us: int) -> None:
         self._next_us = since_us + int(1e6 * seconds)
 
-    def _poll(self, target: PollingTarget, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]] | None:
+    def _poll_target(self, target: PollingTarget, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]] | None:
         """Poll the target; returns None and sets `trouble` if that fails."""
         self.trouble = None
         try:
@@ -87,7 +87,7 @@ def still_present(sink: Sink, target: Target, item_id: str, at_us: int) -> list[
     ]
 
 
-def _new(sink: Sink, found: Mapping[str, Sequence[Payload]], previous: PollState) -> list[Payload]:
+def _new_payloads(sink: Sink, found: Mapping[str, Sequence[Payload]], previous: PollState) -> list[Payload]:
     """Return the notices for new items that pass the sink's filter; queries without a baseline have none."""
     known = {asked: {*seen} for asked, seen in previous.seen.items()}
     return [

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from headwater.common.errors import HeadwaterError, LakeUnavailable
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.events.position import Source
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.secrets import Secrets
-from headwater.sinks.interface.error_isolation import log_unexpected_error, one_line
+from headwater.sinks.interface.error_isolation import escape_control_characters, log_unexpected_error
 from headwater.sinks.interface.options import Sink
 from headwater.sinks.interface.shape import CLOCK, WATCH, Payload, Target
 from headwater.sinks.interface.target_registry import open_sink
-from headwater.sinks.running.delivery import Delivery, Pace
+from headwater.sinks.running.delivery import Delivery, DeliveryPace
 from headwater.sinks.running.feed import Batch, Feed, SinkFeed
 from headwater.sinks.running.ledger import DesiredState, SinkCounts, SinkLedger, SinkPosition
 from headwater.sinks.running.polling import SinkPolling
@@ -57,7 +57,7 @@ class SinkRunner:
         self._stop = stop
         self._poll_s = poll_s
         self._is_finite = feed is not None
-        self._pace = Pace(sink.options.rate)
+        self._pace = DeliveryPace(sink.options.rate)
         self._feed = feed or SinkFeed(bronze, sink.options.only.matches)
         self._position = SinkPosition(sink, self._feed.sources, ledger, mask_secrets=secrets.mask, clock=clock)
         self._silence = SilenceClock(sink, bronze, self._position, mask_secrets=secrets.mask, clock=clock, stop=stop)
@@ -83,20 +83,20 @@ class SinkRunner:
             self._wait(left)
         while not self._stop.is_set():
             try:
-                self._step()
+                self._deliver_next()
             except Exception as error:
                 reason = str(error)
                 if not isinstance(error, HeadwaterError):
                     reason = log_unexpected_error(error, f"Sink {self.sink.name}", self._secrets.mask)
                 self._position.desired = None  # load it again: a commit may have succeeded although its answer was lost
-                self._report("waiting", reason)
-                self._wait(self._pace.after_fault(0.0))
-        self._close()
+                self._report_status("waiting", reason)
+                self._wait(self._pace.wait_after_fault_s(0.0))
+        self._close_target()
 
-    def _step(self) -> None:
+    def _deliver_next(self) -> None:
         desired = self._load_desired()
         if desired.paused:
-            self._idle("paused")
+            self._wait_idle("paused")
             return
         if not self._is_finite and (notices := self._polling.new_notices(self._open_target)):
             if not notices.payloads or self._deliver(desired, notices.payloads, {WATCH: notices.at_us}, 0):
@@ -106,24 +106,24 @@ class SinkRunner:
         if is_exhausted and self._deliver_silence(desired):  # also under constant load
             return
         if time.monotonic() < self._not_before:
-            self._idle("collecting")
+            self._wait_idle("collecting")
         elif batch := self._feed.next_batch(self._position.progress_with({})):
             if self._deliver_batch(desired, batch):
                 self._not_before = time.monotonic() + self.sink.options.every
         elif not self._deliver_silence(desired):
-            self._idle("caught up")
+            self._wait_idle("caught up")
 
     def _load_desired(self) -> DesiredState:
         """Return the desired state; loads it and the position again if either may have changed."""
         position = self._position
         if position.desired is not None and not position.desired_state_changed():
             return position.desired
-        desired = position.load()
+        desired = position.load_state()
         self.status.set_counts(position.counts)
         return desired
 
-    def _idle(self, state: str) -> None:
-        self._report(state, None)
+    def _wait_idle(self, state: str) -> None:
+        self._report_status(state, None)
         self._stop.wait(self._poll_s)
 
     def _open_target(self) -> Target:
@@ -132,13 +132,16 @@ class SinkRunner:
 
     def _deliver_silence(self, desired: DesiredState) -> bool:
         """Deliver what silence makes due; returns false if there is nothing."""
-        if found := self._silence.due(self._open_target):
+        if found := self._silence.due_payloads(self._open_target):
             self._deliver(desired, found.payloads, {CLOCK: found.until_us}, 0)
         return found is not None
 
     def _deliver_batch(self, desired: DesiredState, batch: Batch) -> bool:
         """Deliver late silence payloads, then the batch itself; False if interrupted or already done."""
-        reported_until_us, late = self._position.reported_until_us, self._silence.late(batch, self._open_target)
+        reported_until_us, late = (
+            self._position.reported_until_us,
+            self._silence.late_payloads(batch, self._open_target),
+        )
         if late and not self._deliver(desired, late, {CLOCK: reported_until_us + 1}, 0):
             return False
         if self._position.progress_with({}).get((batch.source.epoch, batch.source.partition), 0) >= batch.until:
@@ -157,7 +160,7 @@ class SinkRunner:
         while not delivery.is_done:
             if self.status.state not in ("open", "waiting"):
                 self.status.state = "delivering"  # set it before the attempt, which may take long
-            wait_s = delivery.attempt()
+            wait_s = delivery.attempt_delivery()
             self._last_accepted = delivery.last_accepted or self._last_accepted
             if delivery.needs_probe and (more := self._feed.next_batch(position.progress_with(reached))):
                 delivery.add(more.payloads(target, self._bronze, mask_secrets))
@@ -165,7 +168,7 @@ class SinkRunner:
             elif delivery.needs_probe and self._is_finite and self._last_accepted:
                 wait_s = delivery.probe_with(self._last_accepted)
             state = "open" if self._pace.is_open else "waiting"
-            self._report(state if delivery.trouble else "delivering", delivery.trouble)
+            self._report_status(state if delivery.trouble else "delivering", delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))
             if not goes_on or time.monotonic() >= keep_at:
                 self._commit(desired, delivery.settled_positions(reached), 0, delivery)
@@ -174,7 +177,7 @@ class SinkRunner:
             if not goes_on and not delivery.is_done:
                 return False
         self._attempt_size = delivery.attempt_size
-        reach("sinks.delivered")
+        reach_failpoint("sinks.delivered")
         self._commit(desired, reached, left_out, delivery)
         return True
 
@@ -198,12 +201,12 @@ class SinkRunner:
         self.status.next_try_us = None
         return True
 
-    def _report(self, state: str, trouble: str | None) -> None:
+    def _report_status(self, state: str, problem: str | None) -> None:
         """Update the status; a failed poll of the target is reported, too."""
-        trouble = trouble or self._polling.trouble
-        self.status.update(self.sink.name, state, self._secrets.mask(trouble) if trouble else None)
+        problem = problem or self._polling.trouble
+        self.status.update(self.sink.name, state, self._secrets.mask(problem) if problem else None)
 
-    def _close(self) -> None:
+    def _close_target(self) -> None:
         if self._target:
             self._target.close()
             self._target = None
@@ -227,7 +230,7 @@ class Status(msgspec.Struct):
 
     def update(self, sink: str, state: str, trouble: str | None) -> None:
         """Set the state; a new fault, and its end, are logged."""
-        trouble = one_line(trouble) if trouble else None
+        trouble = escape_control_characters(trouble) if trouble else None
         if trouble and trouble != self.trouble:
             log.warning("Sink %s: %s", sink, trouble)
         elif self.trouble and not trouble:

@@ -11,18 +11,18 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from headwater.events.stored_cells import StoredHead
 from headwater.lake.bronze_follower import (
     MemberHead,
-    ends_above,
-    heads_of_families,
+    ends_of_parents_and_roots,
+    heads_of_runs_and_children,
     oldest_ahead_us,
-    parents_between,
-    quiet_runs,
+    parent_ids_received_between,
+    silent_runs,
 )
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.runs import lost_runs
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US, is_lost
 from headwater.sinks.interface.error_isolation import MaskSecrets, log_unexpected_error
 from headwater.sinks.interface.options import Silence, Sink
-from headwater.sinks.interface.shape import CLOCK, Payload, SinkEvent, Target, run_of
+from headwater.sinks.interface.shape import CLOCK, Payload, SinkEvent, Target, run_key_of
 from headwater.sinks.merging.applications import (
     LOOKBACK_US,
     ApplicationEvents,
@@ -74,28 +74,28 @@ class SilencePayloads(NamedTuple):
     until_us: int
 
 
-def find_silent(by: SilenceQuery, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
+def find_silent(query: SilenceQuery, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
     """Return what became due after a moment: within at most one day, and a limited number per call.
 
     since_us: 0 for the whole history of the lake.
     """
-    if not by.bronze.exists():
+    if not query.bronze.exists():
         return SilencePayloads([], until_us)
     if not since_us:
-        since_us = min(oldest_ahead_us(by.bronze, {}) or until_us, until_us) - 1
+        since_us = min(oldest_ahead_us(query.bronze, {}) or until_us, until_us) - 1
     until_us = min(until_us, since_us + _DAY_US)
-    found = sorted(_kind_of(silence).find(by.bronze, since_us, until_us), key=lambda each: each[1])
+    found = sorted(_silence_kind(silence).find(query.bronze, since_us, until_us), key=lambda each: each[1])
     if len(found) > MAX_PAYLOADS:
         until_us = found[MAX_PAYLOADS - 1][1]
-    return SilencePayloads(silence_payloads(by, silence, {run: us for run, us in found if us <= until_us}), until_us)
+    return SilencePayloads(silence_payloads(query, silence, {run: us for run, us in found if us <= until_us}), until_us)
 
 
-def silence_payloads(by: SilenceQuery, silence: Silence, found: Mapping[str, int]) -> list[Payload]:
+def silence_payloads(query: SilenceQuery, silence: Silence, found: Mapping[str, int]) -> list[Payload]:
     """Return the payloads of runs or applications, each silent at its moment (us, UTC)."""
-    return [payload for payload in _kind_of(silence).convert(by, found) if payload] if found else []
+    return [payload for payload in _silence_kind(silence).convert(query, found) if payload] if found else []
 
 
-def _kind_of(silence: Silence) -> "_SilentApplications | _LostRuns":
+def _silence_kind(silence: Silence) -> "_SilentApplications | _LostRuns":
     return _SilentApplications(int(silence.after_s * 1e6)) if silence.by_receipt else _LostRuns()
 
 
@@ -106,7 +106,7 @@ class _SilentApplications(NamedTuple):
 
     def find(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
         """Return the ids of applications that became silent in (since, until], with the moments (us)."""
-        parents = parents_between(bronze, since_us - self.idle_us, until_us - self.idle_us)
+        parents = parent_ids_received_between(bronze, since_us - self.idle_us, until_us - self.idle_us)
         families = application_members(bronze, parents, since_us - self.idle_us - LOOKBACK_US, until_us)
         silent = {
             run_id: max(each.head.received_us for each in members) + self.idle_us
@@ -132,15 +132,15 @@ class _LostRuns:
 
     def find(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
         """Return the ids of runs that may have become lost in (since, until], with the moments (us)."""
-        return quiet_runs(bronze, since_us, until_us, LOST_AFTER_US)
+        return silent_runs(bronze, since_us, until_us, LOST_AFTER_US)
 
     def convert(self, by: SilenceQuery, found: Mapping[str, int]) -> Iterator[Payload]:
         """Yield the payloads of lost runs that pass the filter."""
         since_us = min(found.values()) - LOST_AFTER_US - LOOKBACK_US
-        ends = ends_above(by.bronze, found, since_us)
+        ends = ends_of_parents_and_roots(by.bronze, found, since_us)
         by_run: dict[str | None, list[MemberHead]] = defaultdict(list)
-        for each in heads_of_families(by.bronze, found, since_us, _EVER_US, alone=True):
-            by_run[run_of(each.head)].append(each)
+        for each in heads_of_runs_and_children(by.bronze, found, since_us, _EVER_US, without_children=True):
+            by_run[run_key_of(each.head)].append(each)
         for members in by_run.values():
             at_us = found[str(members[-1].head.run_id)]
             some = (
@@ -190,20 +190,20 @@ class SilenceClock:
         self._clock = clock
         self._stop = stop
 
-    def due(self, open_target: Callable[[], Target]) -> SilencePayloads | None:
+    def due_payloads(self, open_target: Callable[[], Target]) -> SilencePayloads | None:
         """Return what has become due since the last check; None if there is nothing, or the last check was recent."""
         silence, now_us, position = self._sink.options.silence, self._clock(), self._position
         if silence is None or now_us < position.next_check_us:
             return None
         while position.reported_until_us < now_us:
-            turn = self._check_range(open_target(), silence, position.reported_until_us, now_us)
+            turn = self._silence_payloads(open_target(), silence, position.reported_until_us, now_us)
             if turn.payloads or self._stop.is_set() or turn.until_us >= position.committed_until_us + _COMMIT_CLOCK_US:
                 return turn
             position.progress = position.progress_with({CLOCK: turn.until_us})
         position.next_check_us = now_us + int(min(silence.after_s / _CHECKS_PER_SILENCE, _MAX_CHECK_INTERVAL_S) * 1e6)
         return None
 
-    def late(self, batch: Batch, open_target: Callable[[], Target]) -> list[Payload]:
+    def late_payloads(self, batch: Batch, open_target: Callable[[], Target]) -> list[Payload]:
         """Return what a batch makes due for a time that was already checked, because its events arrived late."""
         silence, reported_until_us = self._sink.options.silence, self._position.reported_until_us
         if not silence or not batch.events:
@@ -212,20 +212,20 @@ class SilenceClock:
         since_us = oldest_us - 1 + (int(silence.after_s * 1e6) if silence.by_receipt else 0)
         found: list[Payload] = []
         while 0 < since_us < reported_until_us:
-            payloads, since_us = self._check_range(open_target(), silence, since_us, reported_until_us)
+            payloads, since_us = self._silence_payloads(open_target(), silence, since_us, reported_until_us)
             found += payloads
         return found
 
-    def _check_range(self, target: Target, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
+    def _silence_payloads(self, target: Target, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
         """Check a time range; its payloads get positions after everything committed, so that a failure is recorded."""
         by = SilenceQuery(target, self._bronze, self._sink.options.only.matches, self._mask_secrets)
         turn = find_silent(by, silence, since_us, until_us)
         return SilencePayloads(
-            [_placed(each, self._position.reported_until_us + 1) for each in turn.payloads], turn.until_us
+            [_with_valid_position(each, self._position.reported_until_us + 1) for each in turn.payloads], turn.until_us
         )
 
 
-def _placed(payload: Payload, least: int) -> Payload:
+def _with_valid_position(payload: Payload, least: int) -> Payload:
     """Move a payload to its own moment or after the last committed one, so that its dead letter can be committed."""
     head = payload.event.head
     head = head._replace(sequence=max(head.sequence, least))

@@ -25,7 +25,7 @@ from headwater.sinks.interface.options import (
 )
 from headwater.sinks.interface.shape import History, Outcome, Payload, SinkEvent, retry_all
 from headwater.sinks.interface.support import ItemSupport, SupportTable, full_support
-from headwater.sinks.merging.runs import RUN_SUPPORT, MergedEvent, due_runs, facet, run_event
+from headwater.sinks.merging.runs import RUN_SUPPORT, MergedEvent, due_runs, facet_members, run_event
 from headwater.tables import SENT_RUNS
 
 
@@ -93,7 +93,7 @@ class DeltaTarget:
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
         """Return a row for each run that has ended, and for streams in their current state."""
         return [
-            Payload(last, msgspec.json.encode(_row(run)))
+            Payload(last, msgspec.json.encode(_to_sent_run(run)))
             for last, run in due_runs(events, history)
             if run.kind == "RUN"
         ]
@@ -101,9 +101,9 @@ class DeltaTarget:
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Append rows, one commit per partition; the transaction skips rows that are already in the table."""
         try:
-            self._create()
+            self._create_table()
             for source, some in groupby(payloads, lambda payload: payload.event.source):
-                rows = [(each.event.head.sequence, _cells(each)) for each in some]
+                rows = [(each.event.head.sequence, _cells_of_payload(each)) for each in some]
                 app = f"{self._app}/{source.log}/{source.epoch}/{source.partition}"
                 self._table.append_once(app, self._table.prepare(rows), rows[-1][0])
         except LakeUnavailable as error:
@@ -112,13 +112,13 @@ class DeltaTarget:
 
     def check(self) -> str:
         """Open or create the table."""
-        self._create()
+        self._create_table()
         return f"the table exists, at version {self._table.handle().version()}"
 
     def close(self) -> None:
         """Do nothing: the table holds no connection."""
 
-    def _create(self) -> None:
+    def _create_table(self) -> None:
         if not self._created:
             self._table.create({})
             self._created = True
@@ -132,7 +132,7 @@ def open_target(options: Options, reveal: SecretResolver) -> DeltaTarget:
     return DeltaTarget(LakeTable(uri, SENT_RUNS, resolve_secrets(given.options, reveal)), app)
 
 
-def _row(run: MergedEvent) -> SentRun:
+def _to_sent_run(run: MergedEvent) -> SentRun:
     return SentRun(
         run_key=run_key(run.run_id or "", run.job),
         run_id=run.run_id or "",
@@ -143,14 +143,14 @@ def _row(run: MergedEvent) -> SentRun:
         ended_at=run.ended_us,
         last_event_at=run.last_event_us,
         producer=run.producer,
-        parent_run_id=text_at(facet(run.of_run, "parent"), "run", "runId"),
+        parent_run_id=text_at(facet_members(run.of_run, "parent"), "run", "runId"),
         inputs=[NamedDataset(*name.parts) for name in run.inputs],
         outputs=[NamedDataset(*name.parts) for name in run.outputs],
         event=run_event(run).decode(),
     )
 
 
-def _cells(payload: Payload) -> tuple[object, ...]:
+def _cells_of_payload(payload: Payload) -> tuple[object, ...]:
     source, head, _ = payload.event
     row = msgspec.json.decode(payload.body, type=SentRun)
     place = Position(source, head.sequence, head.received_us)

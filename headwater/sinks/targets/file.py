@@ -48,12 +48,12 @@ class FileTarget:
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
         """Return events as one line each."""
-        return [Payload(event, _one_line(event.body)) for event in events]
+        return [Payload(event, _without_line_breaks(event.body)) for event in events]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Write one file per day; replaces a file that an interrupted attempt has left."""
         try:
-            for day, of_day in groupby(payloads, _day):
+            for day, of_day in groupby(payloads, _receipt_day):
                 some = [*of_day]
                 source, head, _ = some[0].event
                 name = f"{source.epoch}-{source.partition}-{head.sequence:020}.ndjson"
@@ -71,12 +71,12 @@ def open_target(options: Options, reveal: SecretResolver) -> FileTarget:
     return FileTarget(stored_folder(given.folder, resolve_secrets(given.options, reveal)))
 
 
-def _one_line(body: bytes) -> bytes:
+def _without_line_breaks(body: bytes) -> bytes:
     if b"\n" in body or b"\r" in body:
         return body.replace(b"\n", b" ").replace(b"\r", b" ")
     return body
 
 
-def _day(payload: Payload) -> int:
+def _receipt_day(payload: Payload) -> int:
     """Return the day of receipt as days since 1970-01-01 UTC; building a date per event would double the cost."""
     return payload.event.head.received_us // _DAY_US

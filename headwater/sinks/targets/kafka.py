@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import Field
 
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.events.envelope import read_envelope
 from headwater.sinks.interface.options import Options, SecretReference, SecretResolver, resolve_secrets
 from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, unchanged_payloads
@@ -58,7 +58,7 @@ class KafkaTarget:
         records = [
             KafkaRecord(place, read_envelope(each.body).key.encode(), each.body) for place, each in enumerate(payloads)
         ]
-        return self._topic.write(records, len(payloads))
+        return self._topic.write_records(records, len(payloads))
 
     def check(self) -> str:
         """Request the topic's metadata."""
@@ -81,7 +81,7 @@ def open_topic(
     servers: str, topic: str, settings: Mapping[str, str | SecretReference], largest_bytes: int, reveal: SecretResolver
 ) -> "KafkaTopic":
     """Return a topic without connecting; raises WrongSetting if the Kafka client is not installed."""
-    with extra("kafka"):
+    with require_extra("kafka"):
         from headwater.intake.event_log.kafka_clients import KafkaAddress  # noqa: PLC0415 - imports an extra
         from headwater.sinks.connecting.kafka_topic import KafkaTopic  # noqa: PLC0415 - imports an extra
 

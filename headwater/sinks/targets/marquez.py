@@ -11,7 +11,7 @@ from headwater.lineage.runs.run_facts import TERMINAL_TYPES
 from headwater.sinks.connecting.http import HttpOptions, Poster, open_poster
 from headwater.sinks.interface.error_isolation import event_position
 from headwater.sinks.interface.options import EventFilter, Options, SecretResolver
-from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, run_of
+from headwater.sinks.interface.shape import Outcome, Payload, SinkEvent, run_key_of
 from headwater.sinks.interface.support import full_support
 
 _LINEAGE = "/api/v1/lineage"
@@ -43,10 +43,10 @@ class MarquezTarget:
 
     largest = 1
 
-    def __init__(self, poster: Poster, only: EventFilter) -> None:
-        """only: the sink's filter, which also applies to ends that are sent again."""
+    def __init__(self, poster: Poster, event_filter: EventFilter) -> None:
+        """event_filter: the sink's filter, which also applies to ends that are sent again."""
         self._poster = poster
-        self._only = only
+        self._only = event_filter
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
         """Convert events whose runs have no earlier events."""
@@ -69,12 +69,12 @@ class MarquezTarget:
 
     def _with_repeated_ends(self, ordered: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
         """Repeat a run's end after the last event that reopens the run, at the position of that event."""
-        last = {run: at for at, event in enumerate(ordered) if (run := run_of(event.head))}
-        end_of = {run_of(end.head): end for end in (*ends, *ordered) if end.head.state in TERMINAL_TYPES}
+        last = {run: at for at, event in enumerate(ordered) if (run := run_key_of(event.head))}
+        end_of = {run_key_of(end.head): end for end in (*ends, *ordered) if end.head.state in TERMINAL_TYPES}
         found: list[Payload] = []
         for at, event in enumerate(ordered):
             found.append(Payload(event, event.body))
-            run = run_of(event.head)
+            run = run_key_of(event.head)
             if run is None or last[run] != at or event.head.state in TERMINAL_TYPES:
                 continue
             end = end_of.get(run)
@@ -88,7 +88,7 @@ class MarquezTarget:
 
     def check(self) -> str:
         """Request its namespaces."""
-        answer = self._poster.ask("GET", _NAMESPACES)
+        answer = self._poster.request("GET", _NAMESPACES)
         if answer.status != 200 or b'"namespaces"' not in answer.body:
             raise WrongSetting(
                 f"GET /api/v1/namespaces returned status {answer.status}: this is not a Marquez server. Correct `url`."
@@ -105,14 +105,14 @@ def is_marquez(poster: Poster) -> bool:
 
     Redirects are not followed. Raises Retry if the response is inconclusive.
     """
-    answer = poster.ask("GET", _NAMESPACES)
+    answer = poster.request("GET", _NAMESPACES)
     if answer.status >= 500 or answer.status == 429:
         raise Retry(f"GET {_NAMESPACES} returned status {answer.status}.")
     try:
         found = msgspec.json.decode(answer.body, type=_Namespaces).namespaces if answer.status == 200 else None
     except msgspec.DecodeError:
         found = None
-    return found is not None and all(poster.ask("GET", path).status == 404 for path in _OF_HEADWATER)
+    return found is not None and all(poster.request("GET", path).status == 404 for path in _OF_HEADWATER)
 
 
 def open_target(options: Options, reveal: SecretResolver) -> MarquezTarget:

@@ -35,7 +35,7 @@ def support_table(options: Options) -> SupportTable:
     return (*RUN_SUPPORT, *full_support(options)) if of_runs else full_support(options)
 
 
-class _Failed(msgspec.Struct):
+class _FailedEvent(msgspec.Struct):
     """An event that the response of a batch lists as failed (OpenLineage's batch operation)."""
 
     index: int
@@ -43,8 +43,8 @@ class _Failed(msgspec.Struct):
     retriable: bool = False
 
 
-class _Answer(msgspec.Struct):
-    failed_events: list[_Failed] = []
+class _BatchAnswer(msgspec.Struct):
+    failed_events: list[_FailedEvent] = []
 
 
 class OpenLineageTarget:
@@ -70,12 +70,12 @@ class OpenLineageTarget:
 
     def check(self) -> str:
         """Post `{}`, which an OpenLineage endpoint rejects without storing anything."""
-        answer = self._poster.ask("POST", self._path, b"{}")
+        answer = self._poster.request("POST", self._path, b"{}")
         if answer.status in (400, 422):
             return "it responds, accepts the credentials, and rejects an invalid event"
         if 200 <= answer.status < 300:
             return f"it responds with status {answer.status} to an invalid event, so it may not validate events"
-        raise WrongSetting(f"POST {self._path} returned status {answer.status}. {_hint(answer.status)}")
+        raise WrongSetting(f"POST {self._path} returned status {answer.status}. {_hint_for_status(answer.status)}")
 
     def close(self) -> None:
         """Close the connection."""
@@ -104,7 +104,7 @@ def open_target(options: Options, reveal: SecretResolver) -> OpenLineageTarget:
 def _batch_outcome(answer: HttpAnswer, count: int) -> Outcome:
     """Read which events of a batch failed; a response without such a list accepted all."""
     try:
-        failed = msgspec.json.decode(answer.body, type=_Answer).failed_events if answer.body else []
+        failed = msgspec.json.decode(answer.body, type=_BatchAnswer).failed_events if answer.body else []
     except msgspec.DecodeError:
         failed = []
     known = [each for each in failed if 0 <= each.index < count]
@@ -117,7 +117,7 @@ def _batch_outcome(answer: HttpAnswer, count: int) -> Outcome:
     )
 
 
-def _hint(status: int) -> str:
+def _hint_for_status(status: int) -> str:
     match status:
         case 401 | 403:
             return "Correct `key`, `headers`, `oauth` or `entra`, or grant this identity write permission."

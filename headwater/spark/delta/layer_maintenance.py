@@ -13,7 +13,7 @@ from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.spark.delta.spark_delta import TableFolder, job_description, run_concurrently, settings
 from headwater.spark.layer_generations import LAYERS, Folders, remove_old
 from headwater.tables import Table
@@ -67,7 +67,7 @@ def compact_table(folder: TableFolder, table: Table) -> None:
     """Compact the small files of one table."""
     with job_description(folder.spark, f"{table.name}: compact"):
         DeltaTable.forPath(folder.spark, folder.uri(table)).optimize().executeCompaction()
-    reach(f"spark.compacted_{table.name}")
+    reach_failpoint(f"spark.compacted_{table.name}")
 
 
 def vacuum_table(folder: TableFolder, table: Table) -> None:

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.spark.delta.missing_columns import add_columns, with_nulls
 from headwater.spark.delta.transactions import DeltaCommits, DeltaInternalsMissing
 from headwater.tables import ListOf, StructOf, Table, Type
@@ -228,7 +228,7 @@ class TableFolder:
     def _write_step(self, table: Table, how: str) -> Iterator[None]:
         with job_description(self.spark, f"{table.name}: {how}"):
             yield
-        reach(f"spark.after_{table.name}")
+        reach_failpoint(f"spark.after_{table.name}")
 
 
 REPLACE_WHERE_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"

@@ -16,7 +16,7 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 
 from headwater.common.errors import GiveUp
 from headwater.events.transport_losses import loss_event
-from headwater.intake.files.file_forms import FilePlace, NoEvents, read_pieces
+from headwater.intake.files.file_forms import FilePlace, UnknownFileFormat, read_file_events
 from headwater.spark.log_ingest.bronze_rows import ARROW_ROWS, ROWS, BronzeRows, TaskConverter
 
 MARK_BYTES = 512
@@ -158,7 +158,9 @@ def _records_of(part: FilePart, content: bytes) -> Generator[tuple[Any, ...], No
     if place.position and not (part.offset or matches_mark(content, mark_end(place, part.end), part.before.mark)):
         place = FilePlace()  # another file under this name
     try:
-        for piece in read_pieces(BytesIO(content[: part.end - part.offset]), _moved(place, -part.offset), _no_claim):
+        for piece in read_file_events(
+            BytesIO(content[: part.end - part.offset]), _moved(place, -part.offset), _no_claim
+        ):
             if not (piece.whole or part.settled):
                 whole = False
                 break
@@ -167,7 +169,7 @@ def _records_of(part: FilePart, content: bytes) -> Generator[tuple[Any, ...], No
             http = msgspec.json.encode({"origin": f"{part.file}:{piece.line}"})
             yield PARTITION, number, part.modified_us, 0, http, loss_event(piece.text) or piece.text, None
             number += 1
-    except NoEvents:
+    except UnknownFileFormat:
         place = FilePlace(OTHER, part.end)
     mark = mark_of(content, mark_end(place, part.end) - part.offset) if place != part.before.place else part.before.mark
     return FilePosition(place, mark, whole)

@@ -6,7 +6,7 @@ from uuid import uuid4
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 
 _RENAMED = ("file", "hdfs")
 """URI schemes whose rename is atomic and keeps the modification time. Elsewhere it may be a copy."""
@@ -70,7 +70,7 @@ class HadoopFiles:
         place, system = self._at(path)
         if not self._is_still(system, place, length, modified_us):
             return False
-        reach("deletion.looked")
+        reach_failpoint("deletion.looked")
         if system.getUri().getScheme() not in _RENAMED:
             return bool(system.delete(place, False))
         renamed = self._hadoop.fs.Path(place.getParent(), f"{uuid4()}.deleting")
@@ -79,7 +79,7 @@ class HadoopFiles:
                 return False
         except Py4JJavaError as error:
             return _gone(error)
-        reach("deletion.renamed")
+        reach_failpoint("deletion.renamed")
         if self._is_still(system, renamed, length, modified_us):
             return bool(system.delete(renamed, False))
         if not system.exists(place):

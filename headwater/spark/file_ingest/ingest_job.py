@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.common.durations import read_since, seconds
+from headwater.common.durations import parse_duration_s, parse_since
 from headwater.spark.file_ingest.source_kinds import KINDS, Landing, ingest_source
 
 
@@ -27,11 +27,13 @@ def ingest(arguments: Sequence[str]) -> dict[str, Any]:
     parser.add_argument("--column", help="for table: the column with the events")
     parser.add_argument("--since", help="for ndjson: only files written since a time or for a duration: 2026-03-01, 2d")
     parser.add_argument(
-        "--keep", type=seconds, help="for ndjson: delete ingested files that were last written longer ago (30d)"
+        "--keep",
+        type=parse_duration_s,
+        help="for ndjson: delete ingested files that were last written longer ago (30d)",
     )
     parser.add_argument("--claims", help="for capture: folder or URI of large bodies")
     given = parser.parse_args(arguments)
-    since_us = read_since(given.since)()
+    since_us = parse_since(given.since)()
     landing = Landing(given.place, given.name, given.format, given.column, since_us, given.keep, given.claims)
     return ingest_source(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), landing, _say)
 

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_resolution import NameResolver
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.snapshot import Snapshot
 from headwater.lineage.snapshots.window_periods import WindowPeriods
 from headwater.lineage.traversal.column_verdicts import ColumnVerdict
-from headwater.questions.unused import dataset_verdicts, last_used, observed_since, reason_formatter
+from headwater.questions.unused import dataset_verdicts, last_used_us, observed_since_us, reason_formatter
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import CANDIDATE_COLUMNS, SnapshotOfRows
 from headwater.spark.silver.texts import key_of, text_of
-from headwater.tables import UNUSED_COLUMNS, Table, without
+from headwater.tables import UNUSED_COLUMNS, Table, columns_without
 
-VERDICTS = Table("verdicts", without(UNUSED_COLUMNS, "bucket", "rules_hash"))
+VERDICTS = Table("verdicts", columns_without(UNUSED_COLUMNS, "bucket", "rules_hash"))
 """Rows of `unused_columns`."""
 
 _Cells = Mapping[str, object]
@@ -122,7 +122,7 @@ class _Periods:
 
     def _cells(self, each: ColumnVerdict) -> _Cells:
         now, (namespace, name) = self._now, self._dataset.parts
-        shown_by = [f"{_job(now, number)} at {iso(now.seen(number).last_us)}" for number in each.shown]
+        shown_by = [f"{_job(now, number)} at {iso_time(now.seen(number).last_us)}" for number in each.shown]
         return {
             "namespace": namespace,
             "dataset": name,
@@ -133,8 +133,8 @@ class _Periods:
             "consumers": text_of(each.consumers),
             "read_before_recreation": each.recreated,
             "shown_by": text_of(sorted(shown_by)),
-            "last_used": last_used(now, each),
-            "observed_since": observed_since(now, each),
+            "last_used": last_used_us(now, each),
+            "observed_since": observed_since_us(now, each),
             "earlier": each.earlier,
             "group_keys": text_of(sorted(self._repeated(each))),
         }

@@ -16,7 +16,7 @@ from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.texts import CachedDecoder, key_of, read_output_lineage, text_of
-from headwater.tables import COLUMN_EDGES, Table, without
+from headwater.tables import COLUMN_EDGES, Table, columns_without
 
 CANDIDATE, COLUMN, TABLE = "candidate", "column", "table"
 INFERRED_EDGE = "inferred"
@@ -25,7 +25,7 @@ INFERRED_EDGE = "inferred"
 EDGE = Table(
     "edge",
     {
-        **without(COLUMN_EDGES, "bucket", "batch", "rules_hash"),
+        **columns_without(COLUMN_EDGES, "bucket", "batch", "rules_hash"),
         "opaque": "boolean",
         "kind": "string",
         "gone": "boolean",

@@ -17,9 +17,9 @@ from headwater.questions.surface import FoundSurface, all_tags, find_surface
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.dataset_verdicts import take_targets
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
-from headwater.tables import MASKING_SURFACE, Table, without
+from headwater.tables import MASKING_SURFACE, Table, columns_without
 
-SURFACES = Table("surfaces", without(MASKING_SURFACE, "bucket", "rules_hash"))
+SURFACES = Table("surfaces", columns_without(MASKING_SURFACE, "bucket", "rules_hash"))
 """Rows of `masking_surface`."""
 
 SURFACED = [name for name in SURFACES.columns if name not in ("tag", "valid_from", "valid_to")]

@@ -14,7 +14,13 @@ from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.intake.event_log import LoggedRecord, RecordKind
-from headwater.intake.parser.bronze_batch import BronzeBatch, ParserContext, bisect, build_batch, rejected_batch
+from headwater.intake.parser.bronze_batch import (
+    BronzeBatch,
+    ParserContext,
+    build_batch,
+    build_rejection_batch,
+    process_bisecting,
+)
 from headwater.lake.arrow_batches import arrow_batch, arrow_schema
 from headwater.spark.delta.spark_delta import spark_schema
 from headwater.tables import BRONZE, Table
@@ -125,7 +131,7 @@ class _PartitionConverter:
     def rows(self, records: Sequence[LoggedRecord], watermark: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a chunk. If a record cannot be converted, only this record is rejected."""
         self._batches.clear()
-        bisect(records, watermark, self._convert, self._reject)
+        process_bisecting(records, watermark, self._convert, self._reject)
         yield from self._batches
 
     def _convert(self, records: Sequence[LoggedRecord], watermark: int) -> None:
@@ -138,7 +144,7 @@ class _PartitionConverter:
     def _reject(self, record: LoggedRecord, watermark: int, fault: InvalidEvent) -> None:
         if record.sequence not in self._start.decided:
             before = record.sequence - 1 if self._start.head is None else watermark
-            self._add(rejected_batch(self._source, record, before, fault))
+            self._add(build_rejection_batch(self._source, record, before, fault))
 
     def _add(self, batch: BronzeBatch) -> None:
         found = [(table, batch.rows[table.name]) for table in BRONZE if table.name in batch.rows]

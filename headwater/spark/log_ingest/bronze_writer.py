@@ -10,7 +10,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.events.position import Source
 from headwater.lake.ownership import PAST, check_owner, creation_properties
 from headwater.spark.delta.missing_columns import add_columns
@@ -126,12 +126,12 @@ class SparkBronze:
         expected = {source.app_id: mark for source, mark in before.items()}
         after = {source.app_id: max(number, before[source]) for source, number in last.items()}
         self._transactions.append(self._folder.uri(table), conform(rows, table), expected, after)
-        reach(f"stream.after_{table.name}")
+        reach_failpoint(f"stream.after_{table.name}")
 
     def append_contents(self, table: Table, rows: DataFrame) -> None:
         """Append rows of facets. Readers ignore repeated rows, so an attempt may append them again."""
         conform(rows, table).write.format("delta").mode("append").save(self._folder.uri(table))
-        reach(f"stream.after_{table.name}")
+        reach_failpoint(f"stream.after_{table.name}")
 
     def hashes(self, limit: int) -> set[bytes]:
         """Return the keys of facets whose rows are stored, at most `limit` of each table."""

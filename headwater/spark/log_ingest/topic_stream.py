@@ -18,7 +18,7 @@ from headwater.common.errors import HeadwaterError, Retry
 from headwater.intake.event_log import Readers
 from headwater.intake.event_log.kafka_clients import KafkaAddress
 from headwater.intake.event_log.kafka_reader import KafkaReaders
-from headwater.intake.event_log.kafka_records import offset_behind
+from headwater.intake.event_log.kafka_records import offset_after
 from headwater.intake.parser.dedupe_window import MAX_AGE_US
 from headwater.lake.ownership import ROUTES, check_epoch
 from headwater.spark.log_ingest.batch_ingest import Ingest, Range, ranges_of
@@ -115,7 +115,7 @@ class _BatchIngest:
         for source, watermark in self._bronze.watermarks(list(readers)).items():
             reader = readers[source]
             check_epoch(properties, source, tail=reader.tail(), watermark=watermark)
-            offsets[source.partition] = max(offset_behind(watermark), offset_behind(reader.head() - 1))
+            offsets[source.partition] = max(offset_after(watermark), offset_after(reader.head() - 1))
         return json.dumps({self._stream.address.topic: offsets})
 
     def process(self, batch: DataFrame, _: int) -> None:
@@ -153,7 +153,7 @@ class _BatchIngest:
         for source, watermark in self._bronze.watermarks([self.ingest.source(name) for name in ranges]).items():
             name, begin = source.partition, max(watermark, heads[source.partition] - 1)
             if begin < (here := ranges[name]).first - 1:
-                found[name] = (offset_behind(begin), offset_behind(here.first - 1))
+                found[name] = (offset_after(begin), offset_after(here.first - 1))
         return found
 
     def _read(self, offsets: Mapping[str, tuple[int, int]]) -> DataFrame:

@@ -14,17 +14,17 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.snapshots.snapshot import Window
 from headwater.questions.answer_types.common import Stop
 from headwater.questions.answer_types.lineage import ReachedColumn
-from headwater.questions.declaring import read_as, read_given
-from headwater.questions.parameter_groups import Between, walk_of
+from headwater.questions.declaring import call_with_notebook_values, parse_as
+from headwater.questions.parameter_groups import Between, read_walk
 from headwater.questions.parameters import MAX_LIMIT, Limit
-from headwater.questions.reach import reach
+from headwater.questions.reach import reach_answer
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.questions.surface import find_surface
 from headwater.spark.gold.surface_rows import SURFACED, surfaced_rows
 from headwater.spark.layer_positions import read_position
 from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
 from headwater.spark.notebook.snapshot_around import SnapshotAround
-from headwater.tables import COLUMN_EDGES, EDGE_RUNS, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS, without
+from headwater.tables import COLUMN_EDGES, EDGE_RUNS, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS, columns_without
 
 DEPTH = 25
 """Default depth of a walk. Each step is a Spark job."""
@@ -34,7 +34,7 @@ _FARTHEST = 1_000
 """Maximum number of steps of a surface. It is high, because a surface ends only where lineage ends."""
 _ENDS = ["source_namespace", "source_dataset", "source_column", "target_namespace", "target_dataset", "target_column"]
 _VERDICT_KEY = ["namespace", "dataset", "column"]
-_SHOWN_OF = without(UNUSED_COLUMNS, "bucket", "group_keys", "valid_from", "valid_to", "rules_hash")
+_SHOWN_OF = columns_without(UNUSED_COLUMNS, "bucket", "group_keys", "valid_from", "valid_to", "rules_hash")
 _DATASETS = [name for name in _ENDS if not name.endswith("_column")]
 
 
@@ -85,14 +85,16 @@ class Questions:
         tags. `without_surface` explains an empty answer. Raises NotKnown, with similar names.
         """
         if dataset:
-            return self._surface_of(Subject(namespace or None, dataset, column or None), read_as(Limit, "limit", limit))
+            return self._surface_of(
+                Subject(namespace or None, dataset, column or None), parse_as(Limit, "limit", limit)
+            )
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
         if "tagged" not in found.columns:  # gold of an older release, until the next refresh
             found = found.withColumn("tagged", F.lit(False))
         found = self._rows_of_now(found)
         worst = F.expr(f"array_position(array({', '.join(map(repr, _WORST_FIRST))}), exposure)")
         rows = found.orderBy(worst, F.desc("tagged"), "namespace", "dataset", "column").limit(
-            read_as(Limit, "limit", limit)
+            parse_as(Limit, "limit", limit)
         )
         return _pandas(
             rows.select(*(name for name in MASKING_SURFACE.columns if name in SURFACED and name in found.columns))
@@ -138,7 +140,7 @@ class Questions:
                 SnapshotAround(self._layers, self._rules), self._rules.names, Subject(namespace, dataset)
             )
             found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
-        rows = self._rows_of_now(found).orderBy(*_VERDICT_KEY).limit(read_as(Limit, "limit", limit))
+        rows = self._rows_of_now(found).orderBy(*_VERDICT_KEY).limit(parse_as(Limit, "limit", limit))
         if "group_keys" in found.columns:
             rows = self._with_recurring(rows).orderBy(*_VERDICT_KEY)
         return _pandas(
@@ -173,7 +175,7 @@ class Questions:
         since, until: times, in UTC if they have no zone. until: default now. Columns are null if jobs report only that
         one table feeds another. If such an edge is replaced by edges of columns, it does not count as removed.
         """
-        between = read_given(Between, {"since": since, "until": until})
+        between = call_with_notebook_values(Between, {"since": since, "until": until})
         was, now = (_edges_at(self._layers, each and each.fixed_us()) for each in (between.from_, between.to))
         both = was.withColumn("maker", F.col("made")).withColumn("side", F.lit("was"))
         both = both.unionByName(now.withColumn("maker", F.col("made")).withColumn("side", F.lit("now")))
@@ -194,13 +196,13 @@ class Questions:
             "change", *_ENDS, "direct", maker["masked"].alias("masked"),
             maker["job_namespace"].alias("job_namespace"), maker["job_name"].alias("job_name"),
         ).orderBy(*_ENDS[3:], *_ENDS[:3], "change")  # fmt: skip
-        return self._with_spellings(_pandas(rows.limit(read_as(Limit, "limit", limit))))
+        return self._with_spellings(_pandas(rows.limit(parse_as(Limit, "limit", limit))))
 
     def _reach(self, given: dict[str, Any], *, forward: bool) -> Reached:
-        walk = read_given(walk_of, {"depth": DEPTH, **given})
+        walk = call_with_notebook_values(read_walk, {"depth": DEPTH, **given})
         around = SnapshotAround(self._layers, self._rules)
-        around.fetch(walk.asked, forward=forward, bounds=walk.bounds)
-        found = reach(
+        around.fetch(walk.start, forward=forward, bounds=walk.bounds)
+        found = reach_answer(
             around, self._rules.names, counted=around.counted_with_earlier(Window()), forward=forward, **walk._asdict()
         )
         return Reached(

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.offline.file_transport_events import ApplicationEvents, transport_files
 from headwater.spark.offline.pipeline_stamp import PipelineIds, known_ids, stamp_event
@@ -84,11 +84,11 @@ class _ClosingLines:
         self._context = context
         self._application = application
         self._ids = ids
-        self._start = iso(began_ms * 1000)
+        self._start = iso_time(began_ms * 1000)
 
     def lines(self, events: ApplicationEvents) -> Iterator[bytes]:
         """Yield the event with the ids and, if events were lost, the report. Each call yields the same lines."""
-        yield _line(stamp_event(self._application, self._ids, "COMPLETE", iso(events.newest_us) or ""))
+        yield _line(stamp_event(self._application, self._ids, "COMPLETE", iso_time(events.newest_us) or ""))
         if events.lost:
             report = {
                 "transport": "file",
@@ -124,7 +124,7 @@ class _NotebookFile:
     def name(self) -> str:
         """Return the file's name, which contains a digest of the content. Call it after `pieces` is exhausted."""
         newest_ms = self._events.newest_us // 1000
-        day = (iso(self._events.newest_us) or "")[:10]
+        day = (iso_time(self._events.newest_us) or "")[:10]
         return (
             f"dt={day}/{newest_ms:013d}-{UUID(bytes=self._digest.digest()[:16])}-{self._events.count + 1}events.ndjson"
         )

@@ -12,13 +12,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headwater.common.errors import HeadwaterError, WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.questions import parameters as p
-from headwater.questions.declaring import read_as
+from headwater.questions.declaring import parse_as
 
-with extra("replay"):
-    from headwater.sinks.connecting.secrets import Secrets, entra_token
-    from headwater.sinks.control.replay_span import ReplaySpan, address_options, recognized_options
+with require_extra("replay"):
+    from headwater.sinks.connecting.secrets import Secrets, entra_token_source
+    from headwater.sinks.control.replay_span import ReplaySpan, address_options, detect_marquez_options
     from headwater.sinks.interface.options import Options
     from headwater.sinks.interface.sinks_file import LocalSinksFile, load_sinks
     from headwater.spark.replay.spark_replay import BATCH_EVENTS, SparkReplay
@@ -30,15 +30,15 @@ log = logging.getLogger(__name__)
 def replay(arguments: Sequence[str]) -> dict[str, Any]:
     """Send stored events of a time range to a target again, with the current Spark session, and return the counts."""
     given = _parser().parse_args(arguments)
-    span = ReplaySpan.of_times(
-        (read_as(p.Since, "since", given.since), read_as(p.Since, "until", given.until)),
+    span = ReplaySpan.between(
+        (parse_as(p.Since, "since", given.since), parse_as(p.Since, "until", given.until)),
         (
-            read_as(p.Since, "received_since", given.received_since),
-            read_as(p.Since, "received_until", given.received_until),
+            parse_as(p.Since, "received_since", given.received_since),
+            parse_as(p.Since, "received_until", given.received_until),
         ),
         namespaces=given.namespace, jobs=given.job, runs=given.run,
     )  # fmt: skip
-    sink = span.of(_options(given), given.rate)
+    sink = span.replay_sink(_options(given), given.rate)
     found = SparkReplay(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), sink, span, given.streams)
     return found.preview() if given.dry_run else found.run(given.batch_events)
 
@@ -72,7 +72,7 @@ def _options(given: argparse.Namespace) -> Options:
         key = {place: name for place, name in named.items() if name}
         plain = address_options(given.to, given.batch, key or None)
         try:
-            return recognized_options(plain, Secrets(entra_token(None)).reveal)
+            return detect_marquez_options(plain, Secrets(entra_token_source(None)).reveal)
         except HeadwaterError as error:  # the executors may have network access and keys that the driver lacks
             log.warning("%s The replay treats it as a plain OpenLineage API. For Marquez, use --streams 1.", error)
             return plain

@@ -9,12 +9,17 @@ import pyarrow as pa
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.sinks.connecting.secrets import Secrets, entra_token
-from headwater.sinks.interface.error_isolation import MaskSecrets, convert_guarded, event_position, one_line
+from headwater.sinks.connecting.secrets import Secrets, entra_token_source
+from headwater.sinks.interface.error_isolation import (
+    MaskSecrets,
+    convert_guarded,
+    escape_control_characters,
+    event_position,
+)
 from headwater.sinks.interface.options import Sink
 from headwater.sinks.interface.shape import Payload, SinkEvent, Target
 from headwater.sinks.interface.target_registry import open_sink
-from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS, Delivery, Pace
+from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS, Delivery, DeliveryPace
 
 SHOWN = 20
 """The maximum number of reported reasons."""
@@ -71,7 +76,7 @@ class ReplayTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Deliver the rows of a partition in order and yield one row of `COUNTS_SCHEMA`."""
-        counts, secrets = ReplayCounts(), Secrets(entra_token(None))
+        counts, secrets = ReplayCounts(), Secrets(entra_token_source(None))
         chunks = _chunks(_wanted(batches, counts))
         with closing(open_sink(self.sink, secrets.reveal)) as target:
             (_dry_run if self.dry_run else self._send)(target, chunks, counts, secrets.mask)
@@ -80,11 +85,11 @@ class ReplayTask:
     def _send(
         self, target: Target, chunks: Iterable[list[SinkEvent]], counts: ReplayCounts, mask_secrets: MaskSecrets
     ) -> None:
-        delivery = Delivery(target, Pace(self.rate), None, mask_secrets)
+        delivery = Delivery(target, DeliveryPace(self.rate), None, mask_secrets)
         for events in chunks:
             delivery.add(convert_guarded(target.convert, events, event_position, mask_secrets))
             while not (delivery.is_done or delivery.needs_probe):
-                time.sleep(delivery.attempt())
+                time.sleep(delivery.attempt_delivery())
             _count(delivery, counts, mask_secrets)
         _finish(delivery)
         _count(delivery, counts, mask_secrets)
@@ -92,7 +97,7 @@ class ReplayTask:
 
 def _count(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) -> None:
     reasons = [
-        f"{each.payload.event.head.event_id}: {one_line(mask_secrets(each.reason))}"
+        f"{each.payload.event.head.event_id}: {escape_control_characters(mask_secrets(each.reason))}"
         for each in delivery.refused[:SHOWN]
     ]
     counts.add(ReplayCounts(delivery.pop_delivered(), len(delivery.refused), reasons=reasons))
@@ -102,7 +107,7 @@ def _count(delivery: Delivery, counts: ReplayCounts, mask_secrets: MaskSecrets) 
 def _finish(delivery: Delivery) -> None:
     """Deliver the remaining events. To check whether the target works, send it again what it accepted last."""
     while not delivery.is_done:
-        wait_s = delivery.attempt()
+        wait_s = delivery.attempt_delivery()
         if delivery.needs_probe and delivery.last_accepted:
             wait_s = delivery.probe_with(delivery.last_accepted)
         time.sleep(wait_s)

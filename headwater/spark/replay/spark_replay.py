@@ -15,9 +15,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.common.errors import WrongSetting
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.events.stored_cells import StoredHead
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.sinks.control.replay_span import ReplaySpan
 from headwater.sinks.interface.options import EventFilter, Sink
 from headwater.spark.delta.spark_delta import TableFolder, job_description, settings
@@ -108,7 +108,7 @@ class SparkReplay:
         return {
             **self._summary(),
             "would_send": counts.sent, "bytes": counts.bytes, "unfit": counts.refused, "left_out": counts.left_out,
-            "first": iso(counts.first_us), "last": iso(counts.last_us), "goes_on": saved is not None,
+            "first": iso_time(counts.first_us), "last": iso_time(counts.last_us), "goes_on": saved is not None,
         }  # fmt: skip
 
     def run(self, batch_events: int = BATCH_EVENTS) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class SparkReplay:
                 counts.add(self._deliver_batch(_between(chosen, at.after, ends), dry_run=dry_run))
                 at = ReplayPosition(at.heads, ends)
                 if not dry_run:
-                    reach("spark.replayed")
+                    reach_failpoint("spark.replayed")
                     self._save_position(at)
                 log.info("Replay: %d sent, %d refused, %d left out.", counts.sent, counts.refused, counts.left_out)
         return counts

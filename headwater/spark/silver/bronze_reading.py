@@ -12,7 +12,7 @@ from operator import itemgetter
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.events.stored_cells import SENT, sent_of, shape_of
+from headwater.events.stored_cells import SENT, sent_from_cells, shape_from_cells
 from headwater.lineage.edges.facet_contents import FacetContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.name_resolution import symlink_bindings
@@ -114,8 +114,8 @@ class ShapeParser:
                 if ref is not None:
                     contents.add(ref, value)
                 elif shape_row is not None:
-                    shape = reader.add_shape(shape_of(tuple(shape_row.values())))
-                elif sent := sent_of(cells):
+                    shape = reader.add_shape(shape_from_cells(tuple(shape_row.values())))
+                elif sent := sent_from_cells(cells):
                     fact = reader.facts_of_event(event_id, received_us, sent, shape)
                     key = fact.kind, fact.content.name_forms
                     # Events of one shape may contain different proofs.

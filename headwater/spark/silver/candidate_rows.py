@@ -9,11 +9,11 @@ from headwater.lineage.edges.output_lineage import OutputLineage
 from headwater.lineage.edges.write_kinds import ADDS_ROWS, WHOLE_REWRITE, WHOLE_UNLESS_PARTITIONED
 from headwater.lineage.names.dataset_name import Name
 from headwater.spark.silver.texts import key_of, text_of
-from headwater.tables import EDGE_SETS, StructOf, without
+from headwater.tables import EDGE_SETS, StructOf, columns_without
 
 T = TypeVar("T")
 
-COLUMNS = without(EDGE_SETS, "batch", "rules_hash")
+COLUMNS = columns_without(EDGE_SETS, "batch", "rules_hash")
 CANDIDATE = StructOf({**COLUMNS, "gone": "boolean", "replaced": "boolean"})
 
 BELOW, BESIDE = "below", "beside"

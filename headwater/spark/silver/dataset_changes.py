@@ -7,12 +7,12 @@ from headwater.lineage.runs.merged_run import sent_changes, sent_writes
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.texts import read_facts
-from headwater.tables import BINDINGS, Table, without
+from headwater.tables import BINDINGS, Table, columns_without
 
 BINDING, RENAME, DROP, WRITE, PENDING = "binding", "rename", "drop", "write", "pending"
 CHANGES = (RENAME, DROP)
 
-NAME_CHANGES = Table("name_changes", without(BINDINGS, "batch", "rules_hash"))
+NAME_CHANGES = Table("name_changes", columns_without(BINDINGS, "batch", "rules_hash"))
 KEYS = tuple(NAME_CHANGES.columns)
 
 

@@ -16,12 +16,12 @@ from headwater.lineage.runs.run_facts import names_with_part_mentions
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.content_texts import SCHEMA
 from headwater.spark.silver.texts import read_facts, text_of
-from headwater.tables import LATEST_FACETS, Table, without
+from headwater.tables import LATEST_FACETS, Table, columns_without
 
 SCHEMA_FACET, PARTS = "schema", "parts"
 """Values of `facet` in rows of `LATEST` about columns; the other rows are about tags."""
 
-LATEST = Table("latest", without(LATEST_FACETS, "batch", "rules_hash"))
+LATEST = Table("latest", columns_without(LATEST_FACETS, "batch", "rules_hash"))
 
 
 @dataclass(frozen=True)

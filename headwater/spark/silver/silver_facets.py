@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.events.facet_digests import is_deleted
-from headwater.events.stored_cells import shape_of
+from headwater.events.stored_cells import shape_from_cells
 from headwater.events.wire import NULL
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -26,9 +26,11 @@ from headwater.spark.delta.spark_delta import TableFolder, checkpoint
 from headwater.spark.silver.bronze_reading import BODY_COLUMNS
 from headwater.spark.silver.content_texts import rows_by_key
 from headwater.spark.silver.event_shapes import CONTENT_ADDRESSED, Shapes
-from headwater.tables import FACETS, VALUES, Table, without
+from headwater.tables import FACETS, VALUES, Table, columns_without
 
-SENT = Table("sent_facets", {**without(FACETS, "batch", "rules_hash"), "content_hash": "string", "in_body": "boolean"})
+SENT = Table(
+    "sent_facets", {**columns_without(FACETS, "batch", "rules_hash"), "content_hash": "string", "in_body": "boolean"}
+)
 """`content_hash`: identifies the value in table `facets` of bronze. `in_body`: only the body contains the value."""
 
 KEY = ["entity", "namespace", "name", "facet"]
@@ -118,7 +120,7 @@ class ShapeFacets:
         """
         newest = _Newest()
         for shape_row, kind, namespace, name, producer, order, time_us in rows:
-            shape, job = shape_of(tuple(shape_row.values())), Name(namespace, name)
+            shape, job = shape_from_cells(tuple(shape_row.values())), Name(namespace, name)
             canonical = self.names.in_event(producer, namespace if kind != "DATASET" else "")
             for entity, of, text, facet in facets_of_shape(kind, job, order, shape, canonical, jobs=self.names.job):
                 in_body = facet.content_hash is None and not facet.deleted

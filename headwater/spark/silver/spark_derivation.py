@@ -25,14 +25,14 @@ from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_o
 from headwater.spark.silver.content_texts import TextContents, joined_refs, lineage_of, refs_in
 from headwater.spark.silver.derivation_context import DerivationContext
 from headwater.spark.silver.texts import digest_of, proofs_of, read_candidate_digests, read_facts, text_of
-from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
+from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, columns_without
 
-_USE = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
+_USE = StructOf(columns_without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
 
 DERIVED = Table(
     "derived",
     {
-        **without(RUNS, "batch", "rules_hash"),
+        **columns_without(RUNS, "batch", "rules_hash"),
         "datasets": ListOf(_USE),
         "changes": ListOf(CANDIDATE),
         "missing": "string",

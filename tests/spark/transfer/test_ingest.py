@@ -52,7 +52,7 @@ class Lake:
         self.files.mkdir()
         self.world = World(folder / "data")
         self.world.append(event("in the log"), event("in both"))
-        self.world.parser().step()
+        self.world.parser().commit_next()
         self.uri = str(self.world.folder / "lake")
 
     def take(self, place: object = None, name: str = "lines", **more: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from headwater.common.errors import LakeUnavailable, WrongSetting
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.snapshots.as_of import AsOf
 from headwater.operations.runtime.sinks import open_replay
 from headwater.sinks.control.replay_span import ReplaySpan, address_options
@@ -56,7 +56,7 @@ def opened(
     spark: "SparkSession", world: SinkWorld, url: str, span: ReplaySpan | None = None, *, batch: int = 1, **options: Any
 ) -> SparkReplay:
     span = span or ReplaySpan()
-    return SparkReplay(spark, lake(world), span.of(address_options(url, batch, None), None), span, **options)
+    return SparkReplay(spark, lake(world), span.replay_sink(address_options(url, batch, None), None), span, **options)
 
 
 def steps(count: int) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ def test_a_span_is_cut_as_for_one_process(spark: "SparkSession", world: SinkWorl
         assert (server.taken, sent["left_out"]) == (expected, left_out), span
         assert looked | {"first": 0, "last": 0} == theirs | {"first": 0, "last": 0}, span
     looked = opened(spark, world, server.url, ReplaySpan(since, until, by="receipt")).preview()
-    assert (looked["first"], looked["last"]) == (iso(since), iso(received_us(world, made[2])))
+    assert (looked["first"], looked["last"]) == (iso_time(since), iso_time(received_us(world, made[2])))
 
 
 def test_events_that_arrive_late_are_sent_by_tasks_in_the_order_of_their_own_times(

@@ -14,7 +14,7 @@ from headwater.common.errors import WrongSetting
 from headwater.intake.event_log import Record, RecordKind
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.kafka_reader import KafkaReaders
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.lake.bronze_tables import Bronze
 from headwater.operations.local.log_epochs import begin_epoch
 from headwater.operations.runtime.data_folder import prepare_folder
@@ -52,8 +52,8 @@ def settings_of(kafka: Broker, topic: str, folder: Path) -> Any:
 def parse(kafka: Broker, topic: str, folder: Path, claims: Path) -> None:
     """Let the parser take all there is."""
     for reader in KafkaReaders(address(kafka, topic))():
-        parser = Parser(reader, Bronze(str(folder / "lake" / "bronze")), FolderClaims(claims), "parser/local")
-        while parser.step():
+        parser = PartitionParser(reader, Bronze(str(folder / "lake" / "bronze")), FolderClaims(claims), "parser/local")
+        while parser.commit_next():
             pass
         reader.close()
 

@@ -11,11 +11,11 @@ from msgspec import to_builtins
 from open_data_contract_standard.model import OpenDataContractStandard
 
 from headwater.common.errors import NotKnown
-from headwater.governance.contracts.breaks import Break, broken_promises, missing
+from headwater.governance.contracts.breaks import Break, broken_promises, unknown_dataset_break
 from headwater.governance.contracts.checking import ObservedAnswers
-from headwater.governance.contracts.odcs import document_of
-from headwater.governance.contracts.promise import Promise, read_promises
-from headwater.governance.yaml_text import yaml_of
+from headwater.governance.contracts.odcs import contract_document
+from headwater.governance.contracts.promise import Promise, parse_promises
+from headwater.governance.yaml_text import to_yaml
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.operations.runtime.index import open_view_opener
 from headwater.questions import definitions
@@ -36,7 +36,7 @@ class Sources:
     """What questions are asked of."""
 
     def __init__(self, views: ViewOpener, world: World) -> None:
-        self.open_views, self.rules, self.bronze = views, views.rules, world.bronze
+        self.open_views, self.rules, self.bronze = views, views.active_rules, world.bronze
 
     def ask(self, question: Question, asked: Mapping[str, str]) -> Any:
         return to_builtins(question.ask(self, asked))
@@ -44,14 +44,14 @@ class Sources:
 
 def written(sources: Sources, dataset: tuple[str, str], against: str | None = None) -> str:
     """Return the contract of a dataset as YAML."""
-    return yaml_of(document_of(ObservedAnswers(sources.ask, against).of(*dataset)))
+    return to_yaml(contract_document(ObservedAnswers(sources.ask, against).facts_by_name(*dataset)))
 
 
 def held(sources: Sources, promise: Promise, against: str | None = None) -> list[Break]:
     try:
-        return broken_promises(promise, ObservedAnswers(sources.ask, against).of(*promise.asked))
+        return broken_promises(promise, ObservedAnswers(sources.ask, against).facts_by_name(*promise.asked))
     except NotKnown as error:
-        return [missing(promise, str(error))]
+        return [unknown_dataset_break(promise, str(error))]
 
 
 def every_contract(world: World) -> dict[str, str]:
@@ -66,7 +66,7 @@ def every_contract(world: World) -> dict[str, str]:
             except NotKnown:
                 continue  # of which neither a schema nor an edge is known
             is_valid(text)
-            (promise,) = read_promises(text, each["name"])
+            (promise,) = parse_promises(text, each["name"])
             assert [
                 one
                 for one in held(sources, promise)

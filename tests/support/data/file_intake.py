@@ -14,10 +14,10 @@ from headwater.intake.event_log import LoggedRecord
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
 from headwater.intake.files.batch_sending import BATCHES, BatchSender
-from headwater.intake.files.file_taking import Deletion, FileTaker, Intake
+from headwater.intake.files.file_taking import DeletionLimits, FileIngester, IngestReport
 from headwater.intake.files.sources.file_source import FileSource
 from headwater.intake.files.sources.local_files import LocalFiles
-from headwater.intake.files.taken_ledger import TakenLedger
+from headwater.intake.files.taken_ledger import IngestLedger
 from headwater.intake.receiver import Request
 from headwater.intake.receiver.post_handling import Receiver, RequestLimits
 from tests.support.data.made_events import body, run_event
@@ -43,26 +43,26 @@ class Taking:
         self._key = {"authorization": f"Bearer {keys[0].key and keys[0].key.get_secret_value()}"} if keys else {}
         self._patience_s = more.get("patience_s", 60.0)
         self._claim = more.get("claim", _no_claim)
-        self.ledger = TakenLedger(folder / "state" / "taken.sqlite")
+        self.ledger = IngestLedger(folder / "state" / "taken.sqlite")
 
     def take(
         self,
         *sources: FileSource,
         since_us: int = 0,
-        deletion: Deletion | None = None,
+        deletion: DeletionLimits | None = None,
         whole: bool = True,
-        on_batch: Callable[[Intake], None] = lambda _: None,
-    ) -> Intake:
+        on_batch: Callable[[IngestReport], None] = lambda _: None,
+    ) -> IngestReport:
         """Take what is new; `whole` expects all of it to be events."""
         taker = self.taker(on_batch)
-        taker.take(sources or (LocalFiles(self.folder),), since_us, deletion)
-        assert taker.done.is_well or not whole, taker.done.reasons
+        taker.ingest(sources or (LocalFiles(self.folder),), since_us, deletion)
+        assert taker.done.is_complete or not whole, taker.done.reasons
         return taker.done
 
-    def taker(self, on_batch: Callable[[Intake], None] = lambda _: None) -> FileTaker:
+    def taker(self, on_batch: Callable[[IngestReport], None] = lambda _: None) -> FileIngester:
         """Return what takes files here, look after look."""
         sender = BatchSender(self._ask, patience_s=self._patience_s, wait=self.waited.append)
-        return FileTaker(self.ledger, sender, self._claim, on_batch)
+        return FileIngester(self.ledger, sender, self._claim, on_batch)
 
     def write(self, name: str, *bodies: bytes, torn: bytes = b"", append: bool = False) -> Path:
         """Write lines into a file."""
@@ -94,7 +94,7 @@ class Taking:
         self.asked.append((path, len(data)))
         if self.answers:
             return self.answers.pop(0)
-        take = self._receiver.batch if path == BATCHES else self._receiver.one
+        take = self._receiver.receive_batch if path == BATCHES else self._receiver.receive_event
 
         async def answered() -> HttpAnswer:
             answer = await take(Request(method, {**headers, **self._key}, "", data))
@@ -108,10 +108,10 @@ def events(count: int) -> list[bytes]:
     return [body(run_event()) for _ in range(count)]
 
 
-def all_but_certain() -> Deletion:
+def all_but_certain() -> DeletionLimits:
     """Return what lets every taken file go."""
     now_us = time.time_ns() // 1000 + DAY_US
-    return Deletion(rested_us=now_us, in_bronze_us=now_us)
+    return DeletionLimits(rested_us=now_us, in_bronze_us=now_us)
 
 
 def _no_claim(key: bytes) -> bytes:

@@ -15,12 +15,12 @@ from msgspec import to_builtins
 
 from headwater.api.audit import audit
 from headwater.intake.event_log import LoggedRecord, Record, RecordKind
-from headwater.intake.event_log.acknowledged import count_path
+from headwater.intake.event_log.acknowledged import count_file_path
 from headwater.intake.event_log.folder_claims import FolderClaims
 from headwater.intake.event_log.segments import open_writable
 from headwater.intake.event_log.sqlite_log import LogLimits, SqliteLog
 from headwater.intake.event_log.sqlite_reader import SqliteLogReader
-from headwater.intake.parser.partition_parser import Parser
+from headwater.intake.parser.partition_parser import PartitionParser
 from headwater.operations.runtime.data_folder import prepare_folder
 from headwater.operations.runtime.storage import OWNER, open_bronze, open_claims
 from headwater.operations.settings import load_settings
@@ -37,8 +37,8 @@ while time.time() < float(sys.argv[2]):
     pass
 parser = world.parser()
 for last in sys.argv[4:]:
-    parser.take(world.records(1, int(last)))
-parser.step()
+    parser.commit_delivery(world.records(1, int(last)))
+parser.commit_next()
 """
 
 
@@ -50,7 +50,7 @@ def take_last_notes(folder: Path) -> None:
     world = World(folder)
     with closing(SqliteLogReader(world.log)) as reader:
         parser = world.parser(reader)
-        while parser.step():
+        while parser.commit_next():
             pass
 
 
@@ -111,7 +111,7 @@ class World:
 
     def uncount(self) -> None:
         """Forget what the log acknowledged, as a release did that did not count."""
-        count_path(self.log).unlink()
+        count_file_path(self.log).unlink()
 
     def claim(self, body: bytes) -> Path:
         """Append an event whose body lies beside the log; return the body's file."""
@@ -125,8 +125,8 @@ class World:
     def overtaken(self) -> OvertakenReader:
         return until_end(OvertakenReader(self.log))
 
-    def parser(self, reader: SqliteLogReader | None = None) -> Parser:
-        return Parser(
+    def parser(self, reader: SqliteLogReader | None = None) -> PartitionParser:
+        return PartitionParser(
             reader or self.reader(), self.bronze, open_claims(self.settings), OWNER, self.settings.record_cpu_s
         )
 

@@ -94,5 +94,5 @@ def planned_lake(folder: Path) -> Path:
     (folder / "rules" / "consumers.yaml").write_text(CONSUMERS)
     (folder / "rules" / "constants.yaml").write_text(CONSTANTS)
     world.append(*bodies(PLANNED_LAKE))
-    world.parser().step()
+    world.parser().commit_next()
     return world.folder

@@ -43,7 +43,7 @@ def land(folder: Path, bodies: Sequence[bytes]) -> None:
     world = World(folder)
     world.append(*bodies)
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
 
 

@@ -18,7 +18,7 @@ from headwater.operations.runtime.storage import open_bronze
 from headwater.sinks.connecting.secrets import Secrets
 from headwater.sinks.interface.options import Sink
 from headwater.sinks.interface.shape import Payload, SinkEvent, unchanged_payloads
-from headwater.sinks.interface.sinks_file import read_sinks
+from headwater.sinks.interface.sinks_file import parse_sinks
 from headwater.sinks.running.ledger import SinkLedger
 from headwater.sinks.running.runner import SinkRunner
 from tests.support.data.made_events import body, run_event
@@ -44,7 +44,7 @@ class SinkWorld(World):
         """Let events come into the lake."""
         self.append(*bodies)
         parser = self.parser()
-        while parser.step():
+        while parser.commit_next():
             pass
 
     def runner(self, sink: Sink, stop: threading.Event, environment: dict[str, str] | None = None) -> SinkRunner:
@@ -104,7 +104,7 @@ def samples() -> list[SinkEvent]:
 def sink(**options: Any) -> Sink:
     """Read a sink of these options as from its file."""
     text = msgspec.json.encode({"version": 1, "sinks": {"out": options}}).decode()
-    return read_sinks(text, "sinks.yml").sinks["out"]
+    return parse_sinks(text, "sinks.yml").sinks["out"]
 
 
 def events(count: int, **members: Any) -> list[dict[str, Any]]:

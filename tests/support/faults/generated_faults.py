@@ -53,12 +53,12 @@ def lake_in(folder: Path) -> None:
     world = World(folder)
     half = len(EVENTS) // 2
     world.append(*bodies(EVENTS[:half]))
-    world.parser().step()
+    world.parser().commit_next()
     for table in world.bronze.tables.values():
         table.reopen().create_checkpoint()
     for batch in (EVENTS[half:], [DROPPED]):
         world.append(*bodies(batch))
-        world.parser().step()
+        world.parser().commit_next()
     check_files(world.bronze, 1 << 30)  # as the parser's process does when it starts
 
 
@@ -89,7 +89,7 @@ def answers(folder: Path) -> Iterator[tuple[str, Any]]:
 
     def follow() -> None:
         with closing(IndexFollower(home, world.bronze)) as follower:
-            while follower.step(default_rules()):
+            while follower.process_batches(default_rules()):
                 pass
 
     if (refusal := _said(follow)) is not None:
@@ -102,7 +102,7 @@ def answers(folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _rows(world: World, name: str) -> list[str]:
-    return sorted(map(repr, world.bronze.tables[name].query("SELECT * FROM t").to_pylist()))
+    return sorted(map(repr, world.bronze.tables[name].run_query("SELECT * FROM t").to_pylist()))
 
 
 def _said(call: Callable[[], Any]) -> Any:
@@ -126,10 +126,10 @@ def index_in(folder: Path) -> list[dict[str, Any]]:
     with closing(IndexFollower(home, world.bronze)) as follower:
         for batch in (EVENTS, [DROPPED]):
             world.append(*bodies(batch))
-            world.parser().step()
+            world.parser().commit_next()
             if states:
                 follower.close()  # all that it wrote until now is in the file itself
-            while follower.step(default_rules()):
+            while follower.process_batches(default_rules()):
                 pass
             states.append(indexed_answers(folder))
         shutil.copytree(folder / "index", kept, ignore=shutil.ignore_patterns("*-shm"))
@@ -151,7 +151,7 @@ def followed(folder: Path) -> list[str]:
     with closing(IndexFollower(IndexHome(folder / "index"), World(folder).bronze)) as follower:
         while True:
             try:
-                if not follower.step(default_rules()):
+                if not follower.process_batches(default_rules()):
                     return named
             except HeadwaterError as error:
                 named.append(str(error))
@@ -209,7 +209,7 @@ def parsed(folder: Path) -> tuple[list[str], list[str]]:
         found = _said(world.audit)
         if isinstance(found, HeadwaterError) or not found["balanced"] or found["rejected"]:
             named.append(str(found))
-        rows = world.bronze.events.query("SELECT body FROM t").column("body").to_pylist()
+        rows = world.bronze.events.run_query("SELECT body FROM t").column("body").to_pylist()
     except HeadwaterError as error:
         return [], [*named, str(error)]
     return sorted(rows), named
@@ -218,5 +218,5 @@ def parsed(folder: Path) -> tuple[list[str], list[str]]:
 def _take_all(world: World) -> None:
     with closing(SqliteLogReader(world.log)) as reader:
         parser = world.parser(reader)
-        while parser.step():
+        while parser.commit_next():
             pass

@@ -7,7 +7,7 @@ from typing import Any
 
 from headwater.intake.event_log import Record
 from headwater.intake.event_log.kafka_clients import KafkaAddress
-from headwater.intake.event_log.kafka_identity import entra_token
+from headwater.intake.event_log.kafka_identity import entra_token_callback
 from headwater.intake.event_log.kafka_log import KafkaLog
 from tests.support.servers.kafka_broker import HUB, PASSWORD, USER, Broker
 from tests.support.servers.oidc import CLIENT_SECRET
@@ -49,7 +49,9 @@ def secured(kafka: Broker, topic: str, **more: str) -> KafkaAddress:
 def with_identity(kafka: Broker, topic: str, scope: str = f"{HUB}/.default") -> KafkaAddress:
     """Name a topic at the listener that wants tokens, as an event hub's Kafka endpoint does; of this app's identity."""
     plain = {"security.protocol": "SASL_PLAINTEXT"}
-    return KafkaAddress(kafka.tokens, topic, "headwater", plain, scope, partial(entra_token, scope, f"app-{topic}"))
+    return KafkaAddress(
+        kafka.tokens, topic, "headwater", plain, scope, partial(entra_token_callback, scope, f"app-{topic}")
+    )
 
 
 def with_principal(kafka: Broker, topic: str, secret: str = CLIENT_SECRET) -> KafkaAddress:

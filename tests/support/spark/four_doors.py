@@ -52,7 +52,7 @@ def fill(data: Path, events: list[bytes]) -> None:
     world = World(data)
     world.append(*events)
     parser = world.parser()
-    while parser.step():
+    while parser.commit_next():
         pass
 
 

@@ -67,7 +67,7 @@ class SparkLake:
     def parse(self) -> None:
         """Let the parser take what is in the log."""
         parser = self.world.parser()
-        while parser.step():
+        while parser.commit_next():
             pass
 
     def build(self, *, rebuild: bool = False, task_bytes: int = TASK_BYTES) -> int:

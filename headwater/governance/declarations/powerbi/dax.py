@@ -50,11 +50,11 @@ def dax_references(expression: str) -> Iterator[DaxReference]:
     tokens = [*_tokens(expression)]
     for (kind, text), (_, behind) in zip(tokens, [*tokens[1:], ("", "")], strict=True):
         if kind == "bracket":
-            table = _table(*before[-1]) if before else None
+            table = _table_name(*before[-1]) if before else None
             if table is not None:
                 before.pop()
-            is_counted = behind == ")" and _counts(before)
-            yield from _flushed(before)
+            is_counted = behind == ")" and _is_only_counted(before)
+            yield from _whole_tables(before)
             yield DaxReference(table, text[1:].removesuffix("]").replace("]]", "]"), is_counted)
         elif kind in ("quoted", "word") or text == "(":
             if text == "(" and before and before[-1][0] == "word":
@@ -62,8 +62,8 @@ def dax_references(expression: str) -> Iterator[DaxReference]:
             elif text != "(":
                 before.append((kind, text))
         elif kind == "other":
-            yield from _flushed(before)
-    yield from _flushed(before)
+            yield from _whole_tables(before)
+    yield from _whole_tables(before)
 
 
 def _tokens(expression: str) -> Iterator[tuple[str, str]]:
@@ -72,23 +72,23 @@ def _tokens(expression: str) -> Iterator[tuple[str, str]]:
             yield found.lastgroup or "other", found[0]
 
 
-def _counts(before: Sequence[tuple[str, str]]) -> bool:
+def _is_only_counted(before: Sequence[tuple[str, str]]) -> bool:
     """Return whether the calls before a column only count its values: `COUNT(`, `COUNTROWS(VALUES(`."""
     calls = [text.casefold() if kind == "call" else "" for kind, text in before[-2:]]
     is_listed = len(calls) == 2 and calls[0] == "countrows" and calls[1] in _LISTS_VALUES
     return is_listed or (bool(calls) and calls[-1] in _COUNTS)
 
 
-def _table(kind: str, text: str) -> str | None:
+def _table_name(kind: str, text: str) -> str | None:
     if kind == "quoted":
         return text[1:].removesuffix("'").replace("''", "'")
     return text if kind == "word" else None
 
 
-def _flushed(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
+def _whole_tables(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
     """Yield the whole tables before a reference; words may also be variables."""
     for at, (kind, text) in enumerate(before):
-        table = _table(kind, text)
+        table = _table_name(kind, text)
         counted = at > 0 and before[at - 1][0] == "call" and before[at - 1][1].casefold() in _COUNTS_ROWS
         if table is not None and not counted:
             yield DaxReference(table, None)
@@ -107,7 +107,7 @@ class ModelNames:
         }
         self._measures = {each.name.casefold(): each.name for table in tables.values() for each in table.measures}
 
-    def used(self, expression: str, home: str) -> tuple[list[UsedColumn], list[str]]:
+    def used_columns_and_measures(self, expression: str, home: str) -> tuple[list[UsedColumn], list[str]]:
         """Return the columns and measures that an expression uses, each once. home: the table of the expression."""
         columns: dict[UsedColumn, None] = {}
         measures: dict[str, None] = {}
@@ -124,7 +124,7 @@ class ModelNames:
         return [*columns], [*measures]
 
 
-def only_counted(expression: str, columns: Iterable[UsedColumn]) -> set[UsedColumn]:
+def only_counted_columns(expression: str, columns: Iterable[UsedColumn]) -> set[UsedColumn]:
     """Return the columns that an expression only counts.
 
     A name in brackets without a table may be a column of any table, and a whole table may show all its columns.

@@ -18,15 +18,15 @@ from headwater.governance.declarations.file import (
     DeclaredStep,
     How,
 )
-from headwater.governance.declarations.powerbi.dax import ModelNames, UsedColumn, only_counted
+from headwater.governance.declarations.powerbi.dax import ModelNames, UsedColumn, only_counted_columns
 from headwater.governance.declarations.powerbi.m_expressions import TableSource, entity_source, table_source
 from headwater.governance.declarations.powerbi.model import (
     CalcDependency,
     ModelColumn,
     ModelTable,
     SemanticModel,
+    add_csv_list,
     models_of_scan,
-    read_list,
 )
 
 MEASURES = "measures"
@@ -47,13 +47,13 @@ def read_powerbi(
             if not workspace or not model:
                 raise WrongSetting(f"{file} does not name its model. Add --workspace NAME --model NAME.")
             listed = listed or SemanticModel(workspace, model)
-            read_list(listed, _utf8_text(file, content), file)
+            add_csv_list(listed, _utf8_text(file, content), file)
         else:
-            found += _scanned(file, content)
+            found += _models_of_scan_file(file, content)
     return [model_declaration(each, say) for each in (*found, *([listed] if listed else []))]
 
 
-def _scanned(file: str, content: bytes) -> list[SemanticModel]:
+def _models_of_scan_file(file: str, content: bytes) -> list[SemanticModel]:
     try:
         scan: Any = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
     except msgspec.DecodeError as error:
@@ -81,21 +81,21 @@ Say = Callable[[str], None]
 def model_declaration(model: SemanticModel, say: Say) -> DeclarationFile:
     """Return the declaration of a model. say: receives a message for each table with an unknown source."""
     space = f"{_HOST}/{model.workspace}"
-    uses = _Uses(model, space)
-    jobs = [_refresh(model, table, space, say) for table in model.tables.values() if table.columns]
-    jobs += [_calculated(model, table, space, uses) for table in model.tables.values()]
-    jobs.append(_measures(model, space, uses))
-    jobs += [_report(model, report, space) for report in dict.fromkeys(model.reports)]
+    uses = _UsedSources(model, space)
+    jobs = [_refresh_job(model, table, space, say) for table in model.tables.values() if table.columns]
+    jobs += [_calculated_table_job(model, table, space, uses) for table in model.tables.values()]
+    jobs.append(_measures_job(model, space, uses))
+    jobs += [_report_job(model, report, space) for report in dict.fromkeys(model.reports)]
     return DeclarationFile(
         name=f"powerbi {model.workspace}/{model.name}"[:200],
         namespace=space,
         owners=[DeclaredOwner(name=model.owner)] if model.owner else [],
         jobs=[job for job in jobs if job is not None],
-        datasets=[*_described(model)],
+        datasets=[*_described_datasets(model)],
     )
 
 
-def _described(model: SemanticModel) -> Iterable[DeclaredDataset]:
+def _described_datasets(model: SemanticModel) -> Iterable[DeclaredDataset]:
     for table in model.tables.values():
         if table.columns:
             fields = [DeclaredField(name=each.name, type=each.type or None) for each in table.columns]
@@ -106,15 +106,15 @@ def _described(model: SemanticModel) -> Iterable[DeclaredDataset]:
         yield DeclaredDataset(dataset=f"{model.name}/{MEASURES}", columns=fields)
 
 
-def _job(
+def _declared_job(
     space: str, name: str, description: str, outputs: list[DeclaredOutput], inputs: list[DeclaredPlace]
 ) -> DeclaredJob:
     return DeclaredJob(namespace=space, name=name, description=description, outputs=outputs, inputs=inputs)
 
 
-def _refresh(model: SemanticModel, table: ModelTable, space: str, say: Say) -> DeclaredJob | None:
+def _refresh_job(model: SemanticModel, table: ModelTable, space: str, say: Say) -> DeclaredJob | None:
     """Return the job that fills a table of the model from the sources of its partitions."""
-    found = [_source(text, model.expressions) for text in table.sources]
+    found = [_parse_source(text, model.expressions) for text in table.sources]
     known = [each for each in found if each is not None]
     if not known or len(known) < len(found):
         if table.calculated is None:
@@ -124,20 +124,22 @@ def _refresh(model: SemanticModel, table: ModelTable, space: str, say: Say) -> D
     columns = {}
     for column in table.columns:
         if column.expression is None and all(each.by_name for each in known):
-            columns[column.name] = [_step(_sources(column, known), "IDENTITY")]
+            columns[column.name] = [_declared_step(_sources_of_column(column, known), "IDENTITY")]
     output = DeclaredOutput(dataset=f"{model.name}/{table.name}", columns=columns)
     description = f"Refreshes table {table.name} of the semantic model {model.name}."
-    return _job(space, f"{model.name}/{table.name} refresh", description, [output], [each.place for each in known])
+    return _declared_job(
+        space, f"{model.name}/{table.name} refresh", description, [output], [each.place for each in known]
+    )
 
 
-def _source(text: str, shared: Mapping[str, str]) -> TableSource | None:
+def _parse_source(text: str, shared: Mapping[str, str]) -> TableSource | None:
     if text.startswith("entity:"):
         schema, _, entity = text.removeprefix("entity:").rpartition("/")
         return entity_source(entity, schema or None, shared)
     return table_source(text, shared)
 
 
-def _sources(column: ModelColumn, known: Iterable[TableSource]) -> list[DeclaredSource]:
+def _sources_of_column(column: ModelColumn, known: Iterable[TableSource]) -> list[DeclaredSource]:
     sources = []
     for each in known:
         name = column.source or column.name
@@ -146,11 +148,11 @@ def _sources(column: ModelColumn, known: Iterable[TableSource]) -> list[Declared
     return sources
 
 
-def _step(sources: list[DeclaredSource], how: How, *, masked: bool = False) -> DeclaredStep:
+def _declared_step(sources: list[DeclaredSource], how: How, *, masked: bool = False) -> DeclaredStep:
     return DeclaredStep.model_validate({"from": sources, "how": how, "masked": masked})
 
 
-class _Uses:
+class _UsedSources:
     """Columns and measures that expressions use, from the model's list of dependencies, else from their DAX."""
 
     def __init__(self, model: SemanticModel, space: str):
@@ -160,67 +162,71 @@ class _Uses:
         for each in model.dependencies or ():
             self._listed.setdefault((each.table.casefold(), each.name.casefold()), []).append(each)
 
-    def steps(self, table: str, name: str, expression: str, how: How) -> list[DeclaredStep]:
+    def declared_steps(self, table: str, name: str, expression: str, how: How) -> list[DeclaredStep]:
         """Return the steps into a measure, a calculated column, or all columns of a calculated table."""
-        columns, measures = self._by_list(table, name) or self._names.used(expression, table)
+        columns, measures = self._from_dependency_list(table, name) or self._names.used_columns_and_measures(
+            expression, table
+        )
         named = [each for each in columns if each.name is not None]
-        counted = only_counted(expression, named)
-        masked = [self._source(each.table, each.name or "") for each in named if each in counted]
-        direct = [self._source(each.table, each.name or "") for each in named if each not in counted]
+        counted = only_counted_columns(expression, named)
+        masked = [self._declared_source(each.table, each.name or "") for each in named if each in counted]
+        direct = [self._declared_source(each.table, each.name or "") for each in named if each not in counted]
         direct += [DeclaredSource(dataset=f"{self._model.name}/{MEASURES}", column=each) for each in measures]
         whole = [
-            self._source(each.table, column.name)
+            self._declared_source(each.table, column.name)
             for each in columns
             if each.name is None
             for column in self._model.tables[each.table].columns
         ]
         return [
-            *([_step(direct, how)] if direct else []),
-            *([_step(masked, how, masked=True)] if masked else []),
-            *([_step(whole, "FILTER")] if whole else []),
+            *([_declared_step(direct, how)] if direct else []),
+            *([_declared_step(masked, how, masked=True)] if masked else []),
+            *([_declared_step(whole, "FILTER")] if whole else []),
         ]
 
-    def _by_list(self, table: str, name: str) -> tuple[list[UsedColumn], list[str]] | None:
+    def _from_dependency_list(self, table: str, name: str) -> tuple[list[UsedColumn], list[str]] | None:
         listed = self._listed.get((table.casefold(), name.casefold()))
         if listed is None:
             return None
         columns = [UsedColumn(d.needs_table, d.needs_name) for d in listed if "COLUMN" in d.needs_type]
         return columns, [d.needs_name for d in listed if d.needs_type == "MEASURE"]
 
-    def _source(self, table: str, column: str) -> DeclaredSource:
+    def _declared_source(self, table: str, column: str) -> DeclaredSource:
         return DeclaredSource(dataset=f"{self._model.name}/{table}", column=column)
 
 
-def _calculated(model: SemanticModel, table: ModelTable, space: str, uses: _Uses) -> DeclaredJob | None:
+def _calculated_table_job(
+    model: SemanticModel, table: ModelTable, space: str, uses: _UsedSources
+) -> DeclaredJob | None:
     """Return the job of a table's calculated columns, or of a calculated table."""
     columns = {
-        each.name: uses.steps(table.name, each.name, each.expression, "TRANSFORMATION")
+        each.name: uses.declared_steps(table.name, each.name, each.expression, "TRANSFORMATION")
         for each in table.columns
         if each.expression
     }
-    every = uses.steps(table.name, table.name, table.calculated, "TRANSFORMATION") if table.calculated else []
+    every = uses.declared_steps(table.name, table.name, table.calculated, "TRANSFORMATION") if table.calculated else []
     output = DeclaredOutput(dataset=f"{model.name}/{table.name}", columns=columns, every=every)
     if not columns and not every:
         return None
     description = f"Calculated columns of table {table.name} in the semantic model {model.name}."
-    return _job(space, f"{model.name}/{table.name} calculated", description, [output], [])
+    return _declared_job(space, f"{model.name}/{table.name} calculated", description, [output], [])
 
 
-def _measures(model: SemanticModel, space: str, uses: _Uses) -> DeclaredJob | None:
+def _measures_job(model: SemanticModel, space: str, uses: _UsedSources) -> DeclaredJob | None:
     columns = {
-        each.name: uses.steps(table.name, each.name, each.expression, "AGGREGATION")
+        each.name: uses.declared_steps(table.name, each.name, each.expression, "AGGREGATION")
         for table in model.tables.values()
         for each in table.measures
     }
     output = DeclaredOutput(dataset=f"{model.name}/{MEASURES}", columns=columns)
     description = f"Measures of the semantic model {model.name}."
-    return _job(space, f"{model.name}/{MEASURES}", description, [output], []) if columns else None
+    return _declared_job(space, f"{model.name}/{MEASURES}", description, [output], []) if columns else None
 
 
-def _report(model: SemanticModel, report: str, space: str) -> DeclaredJob:
+def _report_job(model: SemanticModel, report: str, space: str) -> DeclaredJob:
     """Return a report as a reader of the whole model, because the lists do not contain its columns."""
     tables = [f"{model.name}/{each.name}" for each in model.tables.values() if each.columns]
     tables += [f"{model.name}/{MEASURES}"] if any(each.measures for each in model.tables.values()) else []
     inputs = [DeclaredPlace(dataset=each) for each in tables]
     description = f"Report {report}, which uses the semantic model {model.name}."
-    return _job(space, f"reports/{report}", description, [DeclaredOutput(dataset=f"reports/{report}")], inputs)
+    return _declared_job(space, f"reports/{report}", description, [DeclaredOutput(dataset=f"reports/{report}")], inputs)

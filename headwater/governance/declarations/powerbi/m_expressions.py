@@ -45,58 +45,63 @@ def table_source(expression: str, shared: Mapping[str, str]) -> TableSource | No
     for name, text in shared.items():
         if re.search(rf'(?<![\w"]){re.escape(name)}(?![\w"])', expression) or f'#"{name}"' in expression:
             whole = f"{text}\n{whole}"
-    place = _place(whole)
+    place = _parse_place(whole)
     if place is None:
         return None
     calls = {found[2].casefold() for found in _CALL.finditer(expression)}
-    return TableSource(place, _renames(expression), calls <= _KEEPS_NAMES)
+    return TableSource(place, _column_renames(expression), calls <= _KEEPS_NAMES)
 
 
 def entity_source(entity: str, schema: str | None, shared: Mapping[str, str]) -> TableSource | None:
     """Return the source of a Direct Lake partition: an entity of the store in the shared expressions."""
     for text in shared.values():
         if found := _SQL.search(text):
-            host, database = _plain(found[1]), _plain(found[2] or "")
-            return TableSource(_sql_server(host, database, schema or "dbo", entity), {}, by_name=True)
+            host, database = _unquote(found[1]), _unquote(found[2] or "")
+            return TableSource(_sql_server_dataset(host, database, schema or "dbo", entity), {}, by_name=True)
         if found := _ONELAKE.search(text):
-            root = _plain(found[1]).rstrip("/")
+            root = _unquote(found[1]).rstrip("/")
             path = "/".join(filter(None, (schema, entity)))
             return TableSource(DeclaredPlace(dataset=f"{root}/Tables/{path}"), {}, by_name=True)
     return None
 
 
-def _place(text: str) -> DeclaredPlace | None:
+def _parse_place(text: str) -> DeclaredPlace | None:
     keys: list[dict[str, str]] = [
-        {key.casefold(): _plain(value) for key, value in _KEY.findall(found[1])} for found in _NAVIGATION.finditer(text)
+        {key.casefold(): _unquote(value) for key, value in _KEY.findall(found[1])}
+        for found in _NAVIGATION.finditer(text)
     ]
     named = [each["name"] for each in keys if "name" in each]
     table = next((each for each in keys if "item" in each), None)
     if found := _SQL.search(text):
-        database = _plain(found[2]) if found[2] is not None else next(iter(named), "")
-        return _sql_server(_plain(found[1]), database, table.get("schema", "dbo"), table["item"]) if table else None
+        database = _unquote(found[2]) if found[2] is not None else next(iter(named), "")
+        return (
+            _sql_server_dataset(_unquote(found[1]), database, table.get("schema", "dbo"), table["item"])
+            if table
+            else None
+        )
     if (found := _POSTGRES.search(text)) and table:
-        name = f"{_plain(found[2])}.{table.get('schema', 'public')}.{table['item']}"
-        return DeclaredPlace(namespace=f"postgres://{_plain(found[1])}", dataset=name)
+        name = f"{_unquote(found[2])}.{table.get('schema', 'public')}.{table['item']}"
+        return DeclaredPlace(namespace=f"postgres://{_unquote(found[1])}", dataset=name)
     if _LAKEHOUSE.search(text):
-        return _lakehouse(keys)
+        return _lakehouse_dataset(keys)
     for found, space in (
         (_SNOWFLAKE.search(text), "snowflake://{}"),
         (_DATABRICKS.search(text), "unitycatalog://{}"),
         (_BIGQUERY.search(text), "bigquery"),
     ):
         if found and len(named) >= 3:
-            host = _plain(found[1]) if found.re.groups else ""
+            host = _unquote(found[1]) if found.re.groups else ""
             return DeclaredPlace(namespace=space.format(host), dataset=".".join(named[:3]))
     return None
 
 
-def _sql_server(host: str, database: str, schema: str, table: str) -> DeclaredPlace:
+def _sql_server_dataset(host: str, database: str, schema: str, table: str) -> DeclaredPlace:
     is_fabric = host.casefold().partition(":")[0].endswith(_FABRIC_HOSTS)
     space = f"fabric-warehouse://{host}" if is_fabric else f"mssql://{host}"
     return DeclaredPlace(namespace=space, dataset=f"{database}.{schema}.{table}")
 
 
-def _lakehouse(keys: list[dict[str, str]]) -> DeclaredPlace | None:
+def _lakehouse_dataset(keys: list[dict[str, str]]) -> DeclaredPlace | None:
     values = {key: value for each in keys for key, value in each.items()}
     table = next((each["id"] for each in keys if each.get("itemkind", "").casefold() == "table" and "id" in each), None)
     if not {"workspaceid", "lakehouseid"} <= values.keys() or table is None:
@@ -106,15 +111,15 @@ def _lakehouse(keys: list[dict[str, str]]) -> DeclaredPlace | None:
     return DeclaredPlace(namespace=space, dataset=f"{values['lakehouseid']}/Tables/{path}")
 
 
-def _renames(text: str) -> dict[str, str]:
+def _column_renames(text: str) -> dict[str, str]:
     """Return source names by names in the model, following chains of renames."""
     found: dict[str, str] = {}
     for call in _RENAME.finditer(text):
         end = text.find(")", call.end())
         for old, new in _PAIR.findall(text[call.end() : end if end >= 0 else len(text)]):
-            found[_plain(new).casefold()] = found.pop(_plain(old).casefold(), _plain(old))
+            found[_unquote(new).casefold()] = found.pop(_unquote(old).casefold(), _unquote(old))
     return found
 
 
-def _plain(text: str) -> str:
+def _unquote(text: str) -> str:
     return text.replace('""', '"')

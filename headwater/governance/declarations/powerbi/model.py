@@ -64,58 +64,58 @@ class SemanticModel:
     owner: str | None = None
     dependencies: list[CalcDependency] | None = None
 
-    def table(self, name: str) -> ModelTable:
+    def get_or_add_table(self, name: str) -> ModelTable:
         """Return a table, created if it does not exist."""
         return self.tables.setdefault(name, ModelTable(name))
 
 
 def models_of_scan(scan: Any) -> Iterator[SemanticModel]:
     """Yield the models of a decoded response. Members of an unexpected type are ignored."""
-    for workspace in _dicts(scan, "workspaces"):
-        space = _text(workspace, "name") or _text(workspace, "id") or "unknown"
-        reports = _dicts(workspace, "reports")
-        for found in _dicts(workspace, "datasets"):
-            name = _text(found, "name") or _text(found, "id") or "unknown"
-            model = SemanticModel(space, name, owner=_text(found, "configuredBy"))
+    for workspace in _dicts_member(scan, "workspaces"):
+        space = _text_member(workspace, "name") or _text_member(workspace, "id") or "unknown"
+        reports = _dicts_member(workspace, "reports")
+        for found in _dicts_member(workspace, "datasets"):
+            name = _text_member(found, "name") or _text_member(found, "id") or "unknown"
+            model = SemanticModel(space, name, owner=_text_member(found, "configuredBy"))
             model.expressions = {
                 shared: text
-                for each in _dicts(found, "expressions")
-                if (shared := _text(each, "name")) and (text := _text(each, "expression"))
+                for each in _dicts_member(found, "expressions")
+                if (shared := _text_member(each, "name")) and (text := _text_member(each, "expression"))
             }
-            for table in _dicts(found, "tables"):
+            for table in _dicts_member(found, "tables"):
                 _read_table(model, table)
             shown = [each for each in reports if each.get("datasetId") == found.get("id") and found.get("id")]
-            model.reports = [called for each in shown if (called := _text(each, "name"))]
+            model.reports = [called for each in shown if (called := _text_member(each, "name"))]
             yield model
 
 
 def _read_table(model: SemanticModel, decoded: Any) -> None:
-    name = _text(decoded, "name")
+    name = _text_member(decoded, "name")
     if name is None:
         return
-    table: ModelTable = model.table(name)
-    for column in _dicts(decoded, "columns"):
-        if called := _text(column, "name"):
-            known = _text(column, "expression"), _text(column, "sourceColumn")
-            table.columns.append(ModelColumn(called, _text(column, "dataType"), *known))
-    for measure in _dicts(decoded, "measures"):
-        if called := _text(measure, "name"):
-            details = _text(measure, "expression") or "", _text(measure, "description")
+    table: ModelTable = model.get_or_add_table(name)
+    for column in _dicts_member(decoded, "columns"):
+        if called := _text_member(column, "name"):
+            known = _text_member(column, "expression"), _text_member(column, "sourceColumn")
+            table.columns.append(ModelColumn(called, _text_member(column, "dataType"), *known))
+    for measure in _dicts_member(decoded, "measures"):
+        if called := _text_member(measure, "name"):
+            details = _text_member(measure, "expression") or "", _text_member(measure, "description")
             table.measures.append(Measure(called, *details))
-    for source in _dicts(decoded, "source"):
-        entity, text = _text(source, "entityName"), _text(source, "expression")
+    for source in _dicts_member(decoded, "source"):
+        entity, text = _text_member(source, "entityName"), _text_member(source, "expression")
         if entity:
-            table.sources.append(f"entity:{_text(source, 'schemaName') or ''}/{entity}")
+            table.sources.append(f"entity:{_text_member(source, 'schemaName') or ''}/{entity}")
         elif text:
             table.sources.append(text)
 
 
-def _dicts(value: Any, name: str) -> list[dict[str, Any]]:
+def _dicts_member(value: Any, name: str) -> list[dict[str, Any]]:
     listed = value.get(name) if isinstance(value, dict) else None
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
-def _text(value: Any, name: str) -> str | None:
+def _text_member(value: Any, name: str) -> str | None:
     found = value.get(name)
     if isinstance(found, list):  # TMSL stores texts as lists of lines
         found = "\n".join(each for each in found if isinstance(each, str))
@@ -133,12 +133,12 @@ class CsvKind(NamedTuple):
     take: Callable[[SemanticModel, Row], None]
 
 
-def read_list(model: SemanticModel, text: str, file: str) -> None:
+def add_csv_list(model: SemanticModel, text: str, file: str) -> None:
     """Add a list to a model. Raises WrongSetting if its headings match no known list."""
     csv.field_size_limit(1 << 24)
     rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     try:
-        headings = [_plain(each) for each in next(rows, [])]
+        headings = [_normalise_heading(each) for each in next(rows, [])]
         kind = next((each for each in _KINDS if each.headings <= {*headings}), None)
         if kind is None:
             known = "; ".join(f"{each.made_by}: {', '.join(sorted(each.headings))}" for each in _KINDS)
@@ -152,28 +152,30 @@ def read_list(model: SemanticModel, text: str, file: str) -> None:
         ) from error
 
 
-def _plain(heading: str) -> str:
+def _normalise_heading(heading: str) -> str:
     """Normalise a heading: `[REFERENCED_TABLE]` and `Referenced Table` become `referenced table`."""
     return re.sub(r"[\W_]+", " ", heading).strip().casefold()
 
 
-def _measure(model: SemanticModel, row: Row) -> None:
+def _add_measure(model: SemanticModel, row: Row) -> None:
     description = row.get("measure description") or row.get("description") or None
-    model.table(row["table name"]).measures.append(Measure(row["measure name"], row["measure expression"], description))
+    model.get_or_add_table(row["table name"]).measures.append(
+        Measure(row["measure name"], row["measure expression"], description)
+    )
 
 
-def _column(model: SemanticModel, row: Row) -> None:
+def _add_column(model: SemanticModel, row: Row) -> None:
     if row.get("type", "").casefold() != "rownumber":
         is_calculated = row.get("type", "").casefold() == "calculated"
         text = (row.get("expression") or row.get("column expression") or row.get("source")) if is_calculated else None
         source = None if is_calculated else row.get("source") or row.get("source column")
-        model.table(row["table name"]).columns.append(
+        model.get_or_add_table(row["table name"]).columns.append(
             ModelColumn(row["column name"], row.get("data type") or None, text or None, source or None)
         )
 
 
-def _partition(model: SemanticModel, row: Row) -> None:
-    table, text = model.table(row["table name"]), row["query"]
+def _add_partition(model: SemanticModel, row: Row) -> None:
+    table, text = model.get_or_add_table(row["table name"]), row["query"]
     kind = row.get("source type", "").casefold()
     if kind == "calculated":
         table.calculated = text
@@ -183,19 +185,19 @@ def _partition(model: SemanticModel, row: Row) -> None:
         table.sources.append(text)
 
 
-def _expression(model: SemanticModel, row: Row) -> None:
+def _add_expression(model: SemanticModel, row: Row) -> None:
     model.expressions[row["name"]] = row["expression"]
 
 
-def _labs_dependency(model: SemanticModel, row: Row) -> None:
-    _depends(model, row["table name"], row["object name"], row)
+def _add_labs_dependency(model: SemanticModel, row: Row) -> None:
+    _add_dependency(model, row["table name"], row["object name"], row)
 
 
-def _dmv_dependency(model: SemanticModel, row: Row) -> None:
-    _depends(model, row["table"], row["object"], row)
+def _add_dmv_dependency(model: SemanticModel, row: Row) -> None:
+    _add_dependency(model, row["table"], row["object"], row)
 
 
-def _depends(model: SemanticModel, table: str, name: str, row: Row) -> None:
+def _add_dependency(model: SemanticModel, table: str, name: str, row: Row) -> None:
     model.dependencies = model.dependencies or []
     kind = row["referenced object type"].upper().replace(" ", "_")
     model.dependencies.append(CalcDependency(table, name, kind, row["referenced table"], row["referenced object"]))
@@ -203,11 +205,11 @@ def _depends(model: SemanticModel, table: str, name: str, row: Row) -> None:
 
 _NEEDS = frozenset({"referenced table", "referenced object", "referenced object type"})
 _KINDS = (
-    CsvKind("list_measures", frozenset({"table name", "measure name", "measure expression"}), _measure),
-    CsvKind("list_columns", frozenset({"table name", "column name"}), _column),
-    CsvKind("list_partitions", frozenset({"table name", "query"}), _partition),
-    CsvKind("get_model_calc_dependencies", _NEEDS | {"table name", "object name"}, _labs_dependency),
-    CsvKind("INFO.CALCDEPENDENCY", _NEEDS | {"table", "object"}, _dmv_dependency),
-    CsvKind("list_expressions", frozenset({"name", "expression"}), _expression),
+    CsvKind("list_measures", frozenset({"table name", "measure name", "measure expression"}), _add_measure),
+    CsvKind("list_columns", frozenset({"table name", "column name"}), _add_column),
+    CsvKind("list_partitions", frozenset({"table name", "query"}), _add_partition),
+    CsvKind("get_model_calc_dependencies", _NEEDS | {"table name", "object name"}, _add_labs_dependency),
+    CsvKind("INFO.CALCDEPENDENCY", _NEEDS | {"table", "object"}, _add_dmv_dependency),
+    CsvKind("list_expressions", frozenset({"name", "expression"}), _add_expression),
 )
 """Lists with more headings come before lists with a subset of them."""

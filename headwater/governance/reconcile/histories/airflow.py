@@ -29,16 +29,18 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
     """Yield the tasks that ended since the start of the period, or are running; for retried tasks, the last try."""
     until_us = max(span.until_us, time.time_ns() // 1000) + AHEAD_US
     with HistoryApi(place.place, place.token(), "AIRFLOW_TOKEN") as api:
-        version = "v2" if api.get("/api/v2/version", {}) is not None else "v1"
+        version = "v2" if api.get_document("/api/v2/version", {}) is not None else "v1"
         path = f"/api/{version}/dags/~/dagRuns/~/taskInstances"
-        ended = _between(api, path, {}, "end_date", (span.since_us, until_us))
-        running = _between(api, path, {"state": "running"}, "start_date", (0, until_us))
+        ended = _tasks_between(api, path, {}, "end_date", (span.since_us, until_us))
+        running = _tasks_between(api, path, {"state": "running"}, "start_date", (0, until_us))
         for task in (*ended, *running):
             if task.get("state") in _STATES and task.get("operator") not in _EMPTY and task.get("start_date"):
-                yield _entry(task, api.address, version)
+                yield _to_history_entry(task, api.address, version)
 
 
-def _between(api: HistoryApi, path: str, asked: dict[str, str], by: str, span_us: tuple[int, int]) -> Iterator[Any]:
+def _tasks_between(
+    api: HistoryApi, path: str, asked: dict[str, str], by: str, span_us: tuple[int, int]
+) -> Iterator[Any]:
     """Yield the tasks whose time `by` is in a period.
 
     A period with more than a page is halved; one moment is read by offset.
@@ -49,7 +51,7 @@ def _between(api: HistoryApi, path: str, asked: dict[str, str], by: str, span_us
             return
         from_us, to_us, offset = spans.pop()
         bounds = {f"{by}_gte": _iso(from_us), f"{by}_lte": _iso(to_us)}
-        found = api.get(path, {**asked, **bounds, "limit": _PAGE, "offset": offset})
+        found = api.get_document(path, {**asked, **bounds, "limit": _PAGE, "offset": offset})
         if not isinstance(found, dict) or not isinstance(found.get("task_instances"), list):
             raise WrongSetting(
                 f"{api.address}{path} did not return task instances. Use the address of an Airflow webserver, such as "
@@ -70,7 +72,7 @@ def _iso(moment_us: int) -> str:
     return datetime.fromtimestamp(moment_us / 1e6, UTC).isoformat()
 
 
-def _entry(task: Any, address: str, version: str) -> HistoryEntry:
+def _to_history_entry(task: Any, address: str, version: str) -> HistoryEntry:
     dag, run, name, index = (task[part] for part in ("dag_id", "dag_run_id", "task_id", "map_index"))
     mapped = [str(index)] if isinstance(index, int) and index >= 0 else []
     ended_us = parse_time(task["end_date"])[0] if task.get("end_date") else None
@@ -84,11 +86,11 @@ def _entry(task: Any, address: str, version: str) -> HistoryEntry:
         ended_us=ended_us,
         ids=(place,),
         who=str(task.get("unixname") or ""),
-        where=f"{address}/dags/{_page(version, dag, run, name, mapped)}",
+        where=f"{address}/dags/{_task_page_url(version, dag, run, name, mapped)}",
     )
 
 
-def _page(version: str, dag: str, run: str, name: str, mapped: list[str]) -> str:
+def _task_page_url(version: str, dag: str, run: str, name: str, mapped: list[str]) -> str:
     """Return the address of a task's page. Airflow 3 has other addresses than Airflow 2."""
     dag, run, name = (quote(each, safe="") for each in (dag, run, name))
     if version == "v1":

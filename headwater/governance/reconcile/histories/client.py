@@ -48,22 +48,22 @@ class HistoryApi:
         """Close the connection."""
         self._client.close()
 
-    def get(self, path: str, asked: Mapping[str, str | int]) -> Any:
+    def get_document(self, path: str, asked: Mapping[str, str | int]) -> Any:
         """Return a document, None for 404.
 
         Raises WrongSetting if the request can never succeed, and Retry if it may succeed later.
         """
         for attempt in range(1, _MAX_TRIES + 1):
-            answer = self._ask(path, asked)
+            answer = self._request(path, asked)
             if answer.status_code not in (429, 502, 503, 504):
-                return self._read(answer, path)
+                return self._decode_answer(answer, path)
             if attempt < _MAX_TRIES:
                 time.sleep(_wait_s(answer, attempt))
         raise Retry(
             f"{self.address}{path} returned {answer.status_code} {_MAX_TRIES} times. Run the command again later."
         )
 
-    def _ask(self, path: str, asked: Mapping[str, str | int]) -> httpx.Response:
+    def _request(self, path: str, asked: Mapping[str, str | int]) -> httpx.Response:
         try:
             with self._client.stream("GET", self.address + path, params=dict(asked)) as answer:
                 body = bytearray()
@@ -79,7 +79,7 @@ class HistoryApi:
                 f"{self.address} did not answer ({type(error).__name__}). Check the address and the network."
             ) from error
 
-    def _read(self, answer: httpx.Response, path: str) -> Any:
+    def _decode_answer(self, answer: httpx.Response, path: str) -> Any:
         if answer.status_code == 404:
             return None
         if answer.status_code in (401, 403):

@@ -33,14 +33,14 @@ def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
                     f"{path} has no column {', '.join(sorted(missing))}. Add it to the header in the first line."
                 )
             for row in rows:
-                yield _entry(row, f"{path} line {rows.line_num}")
+                yield _to_history_entry(row, f"{path} line {rows.line_num}")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise WrongSetting(
             f"{path} cannot be read as CSV in UTF-8: {error}. Correct it, or name another file."
         ) from error
 
 
-def _entry(row: Mapping[str, str | None], where: str) -> HistoryEntry:
+def _to_history_entry(row: Mapping[str, str | None], where: str) -> HistoryEntry:
     def text(name: str) -> str:
         return (row.get(name) or "").strip()
 

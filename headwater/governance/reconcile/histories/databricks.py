@@ -29,17 +29,17 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
     with HistoryApi(place.place, place.token(), "DATABRICKS_TOKEN") as api:
         path = "/api/2.2/jobs/runs/list"
         for _ in range(MAX_PAGES):
-            found = api.get(path, asked)
+            found = api.get_document(path, asked)
             if found is None and "2.2" in path:
                 path = "/api/2.1/jobs/runs/list"
-                found = api.get(path, asked)
+                found = api.get_document(path, asked)
             if not isinstance(found, dict):
                 raise WrongSetting(
                     f"{api.address}{path} did not return runs. Use the address of a workspace, such as "
                     "https://adb-1.azuredatabricks.net."
                 )
             yield from (
-                _entry(run)
+                _to_history_entry(run)
                 for run in found.get("runs", ())
                 if run.get("start_time") and not _end_states(run) & _NOT_RUN
             )
@@ -48,14 +48,14 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
             asked["page_token"] = found["next_page_token"]
 
 
-def _entry(run: Any) -> HistoryEntry:
+def _to_history_entry(run: Any) -> HistoryEntry:
     ended_ms = run.get("end_time") or None
     tasks = [str(task["run_id"]) for task in run.get("tasks", ()) if task.get("run_id")]
     return HistoryEntry(
         system="databricks",
         id=str(run["run_id"]),
         name=str(run.get("run_name") or run.get("job_id") or ""),
-        state=_state(run, ended_ms),
+        state=_run_state(run, ended_ms),
         started_us=int(run["start_time"]) * 1000,
         ended_us=int(ended_ms) * 1000 if ended_ms else None,
         ids=(str(run["run_id"]), *tasks),
@@ -64,7 +64,7 @@ def _entry(run: Any) -> HistoryEntry:
     )
 
 
-def _state(run: Any, ended_ms: int | None) -> State:
+def _run_state(run: Any, ended_ms: int | None) -> State:
     if not ended_ms:
         return "RUNNING"
     states = _end_states(run)

@@ -33,7 +33,7 @@ class HistoryEntry(NamedTuple):
     where: str = ""
     is_spark: bool = False
 
-    def within(self, span: HistorySpan) -> bool:
+    def overlaps(self, span: HistorySpan) -> bool:
         """Return whether the execution overlaps a period."""
         return self.started_us < span.until_us and (self.ended_us is None or self.ended_us >= span.since_us)
 
@@ -54,9 +54,9 @@ def deduplicate(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
     found: dict[tuple[str, str, int], HistoryEntry] = {}
     for entry in entries:
         key = entry.system, entry.id, entry.started_us
-        found[key] = max(found.get(key, entry), entry, key=_knows)
+        found[key] = max(found.get(key, entry), entry, key=_known_details)
     return [*found.values()]
 
 
-def _knows(entry: HistoryEntry) -> tuple[bool, int]:
+def _known_details(entry: HistoryEntry) -> tuple[bool, int]:
     return entry.ended_us is not None, entry.ended_us or entry.seen_us or 0

@@ -60,7 +60,7 @@ def _read_log(log: Path, span: HistorySpan) -> HistoryEntry | None:
     """Read a log. If it disappears, try its final name: it has ended, or was compacted."""
     for place in (log, log.with_name(log.name.removesuffix(".inprogress"))):
         try:
-            return _read(place, span)
+            return _read_application(place, span)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -71,7 +71,7 @@ def _read_log(log: Path, span: HistorySpan) -> HistoryEntry | None:
     return None
 
 
-def _parts(log: Path) -> list[Path]:
+def _log_files(log: Path) -> list[Path]:
     """Return the files of a log in order; in a rolling log, the compacted file comes first."""
     if stat.S_ISREG(log.stat().st_mode):
         return [log]
@@ -81,8 +81,8 @@ def _parts(log: Path) -> list[Path]:
     return [part for _, part in sorted(numbered)]
 
 
-def _read(log: Path, span: HistorySpan) -> HistoryEntry | None:
-    parts = _parts(log)
+def _read_application(log: Path, span: HistorySpan) -> HistoryEntry | None:
+    parts = _log_files(log)
     written_us = max((part.stat().st_mtime_ns // 1000 for part in parts), default=-1)
     if written_us < span.since_us:
         return None
@@ -90,7 +90,7 @@ def _read(log: Path, span: HistorySpan) -> HistoryEntry | None:
     end: Any = None
     failed = False
     for part in parts:
-        if not can_read(part):
+        if not has_supported_codec(part):
             raise WrongSetting(
                 f"{part} is compressed with an unsupported codec. Set spark.eventLog.compression.codec to zstd or "
                 "lz4, or use a History Server: historyserver:URL."
@@ -99,27 +99,27 @@ def _read(log: Path, span: HistorySpan) -> HistoryEntry | None:
             match = _EVENT.match(line)
             if match and match[1] == b"JobEnd":
                 failed = b'"JobFailed"' in line[:4096]
-            elif match and isinstance(event := _event(line), dict):
+            elif match and isinstance(event := _decode_event(line), dict):
                 start, end = (start or event, end) if match[1] == b"ApplicationStart" else (start, event)
-    return _entry(log, start or {}, end or {}, failed, written_us)
+    return _to_history_entry(log, start or {}, end or {}, failed, written_us)
 
 
-def _event(line: bytes) -> Any:
+def _decode_event(line: bytes) -> Any:
     try:
         return decode(line)
     except InvalidEvent:
         return None  # torn
 
 
-def _entry(log: Path, start: Any, end: Any, failed: bool, written_us: int) -> HistoryEntry | None:
+def _to_history_entry(log: Path, start: Any, end: Any, failed: bool, written_us: int) -> HistoryEntry | None:
     app, attempt = start.get("App ID"), start.get("App Attempt ID")
     if not isinstance(app, str):
         named = _APPLICATION.match(log.name)
         if not named:
             return None
         app, attempt = named.groups()
-    ended_us = _us(end.get("Timestamp"))
-    began_us = _us(start.get("Timestamp")) or ended_us or written_us
+    ended_us = _to_us(end.get("Timestamp"))
+    began_us = _to_us(start.get("Timestamp")) or ended_us or written_us
     fails = bool(end.get("ExitCode")) or failed
     state: State = "RUNNING" if ended_us is None else "FAILED" if fails else "ENDED"
     return HistoryEntry(
@@ -137,7 +137,7 @@ def _entry(log: Path, start: Any, end: Any, failed: bool, written_us: int) -> Hi
     )
 
 
-def _us(milliseconds: Any) -> int | None:
+def _to_us(milliseconds: Any) -> int | None:
     return milliseconds * 1000 if isinstance(milliseconds, int) else None
 
 
@@ -146,9 +146,9 @@ def line_heads(path: Path) -> Iterator[bytes]:
 
     Raises OSError if the file cannot be opened.
     """
-    unpacked = _OPENED.get(_codec(path))
+    unpacked = _OPENED.get(_codec_name(path))
     with path.open("rb") as file:
-        yield from heads_of_lines(_readable(unpacked(file) if unpacked else pieces(file.read)), _LONGEST)
+        yield from heads_of_lines(_until_truncated(unpacked(file) if unpacked else read_chunks(file.read)), _LONGEST)
 
 
 def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
@@ -164,23 +164,23 @@ def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
         yield head
 
 
-def can_read(path: Path) -> bool:
+def has_supported_codec(path: Path) -> bool:
     """Return whether the codec in the file name is supported. Java's snappy and LZF streams are not."""
-    return _codec(path) not in ("snappy", "lzf")
+    return _codec_name(path) not in ("snappy", "lzf")
 
 
-def _codec(path: Path) -> str:
+def _codec_name(path: Path) -> str:
     name = path.name.removesuffix(".inprogress").removesuffix(".compact")
     return name.rpartition(".")[2]
 
 
-def pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+def read_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
     """Yield the content of a file in chunks."""
     while chunk := read(_CHUNK):
         yield chunk
 
 
-def _readable(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _until_truncated(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Stop at a truncated compressed block: its writer is still active, or was killed."""
     try:
         yield from chunks
@@ -188,23 +188,23 @@ def _readable(chunks: Iterable[bytes]) -> Iterator[bytes]:
         return
 
 
-def _gzip(file: IO[bytes]) -> Iterator[bytes]:
+def _gunzip_chunks(file: IO[bytes]) -> Iterator[bytes]:
     unpacking = zlib.decompressobj(wbits=31)
-    for chunk in pieces(file.read):
+    for chunk in read_chunks(file.read):
         yield unpacking.decompress(chunk)
         while unpacking.unused_data:  # another member
             rest, unpacking = unpacking.unused_data, zlib.decompressobj(wbits=31)
             yield unpacking.decompress(rest)
 
 
-def _zstd(file: IO[bytes]) -> Iterator[bytes]:
+def _zstd_chunks(file: IO[bytes]) -> Iterator[bytes]:
     import pyarrow as pa  # noqa: PLC0415 - 26 MB, for this codec alone
 
     with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as plain:
         yield from iter(partial(plain.read, _SMALL), b"")
 
 
-def _lz4(file: IO[bytes]) -> Iterator[bytes]:
+def _lz4_chunks(file: IO[bytes]) -> Iterator[bytes]:
     from lz4 import block  # noqa: PLC0415 - for this codec alone
 
     while len(header := file.read(_LZ4_HEADER)) == _LZ4_HEADER and header.startswith(b"LZ4Block"):
@@ -216,4 +216,9 @@ def _lz4(file: IO[bytes]) -> Iterator[bytes]:
             yield data if header[8] & 0xF0 == 0x10 else block.decompress(data, uncompressed_size=plain)
 
 
-_OPENED: dict[str, Callable[[Any], Iterator[bytes]]] = {"gz": _gzip, "zstd": _zstd, "zst": _zstd, "lz4": _lz4}
+_OPENED: dict[str, Callable[[Any], Iterator[bytes]]] = {
+    "gz": _gunzip_chunks,
+    "zstd": _zstd_chunks,
+    "zst": _zstd_chunks,
+    "lz4": _lz4_chunks,
+}

@@ -28,9 +28,9 @@ def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
     workspace, item = rest.split("/", 1) if "/" in rest else (rest, "")
     with HistoryApi(f"{head}://{host}" if mark else _API, place.token(), "FABRIC_TOKEN") as api:
         base = f"/v1/workspaces/{workspace}"
-        sessions = [*_pages(api, f"{base}/spark/livySessions")]
+        sessions = [*_items_of_pages(api, f"{base}/spark/livySessions")]
         if not item:
-            yield from filter(None, map(_session, sessions))
+            yield from filter(None, map(_session_entry, sessions))
             return
         applications: dict[str, list[str]] = defaultdict(list)
         for each in sessions:
@@ -39,15 +39,15 @@ def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
         name = next(
             (str(each["itemName"]) for each in sessions if (each.get("item") or {}).get("itemId") == item), item
         )
-        for job in _pages(api, f"{base}/items/{item}/jobs/instances"):
+        for job in _items_of_pages(api, f"{base}/items/{item}/jobs/instances"):
             if job["status"] not in _NOT_RUN and job.get("startTimeUtc"):
-                yield _job(job, name, applications[job["id"]])
+                yield _job_entry(job, name, applications[job["id"]])
 
 
-def _pages(api: HistoryApi, path: str) -> Iterator[Any]:
+def _items_of_pages(api: HistoryApi, path: str) -> Iterator[Any]:
     asked: dict[str, str | int] = {}
     for _ in range(MAX_PAGES):
-        found = api.get(path, asked)
+        found = api.get_document(path, asked)
         if not isinstance(found, dict) or not isinstance(found.get("value"), list):
             raise WrongSetting(
                 f"{api.address}{path} was not found. Copy the ids of workspace and item from the browser's address bar."
@@ -58,16 +58,16 @@ def _pages(api: HistoryApi, path: str) -> Iterator[Any]:
         asked = {"continuationToken": found["continuationToken"]}
 
 
-def _session(each: Any) -> HistoryEntry | None:
-    started_us = _us(each.get("startDateTime")) or _us(each.get("submittedDateTime"))
-    ended_us, app = _us(each.get("endDateTime")), each.get("sparkApplicationId")
+def _session_entry(each: Any) -> HistoryEntry | None:
+    started_us = _parse_time_us(each.get("startDateTime")) or _parse_time_us(each.get("submittedDateTime"))
+    ended_us, app = _parse_time_us(each.get("endDateTime")), each.get("sparkApplicationId")
     if started_us is None or not app:
         return None  # it is queued, or never became an application
     return HistoryEntry(
         system="fabric",
         id=str(app),
         name=str(each.get("itemName") or each.get("livyName") or ""),
-        state=_state(str(each.get("state")), ended_us),
+        state=_entry_state(str(each.get("state")), ended_us),
         started_us=started_us,
         ended_us=ended_us,
         ids=tuple(name for name in (app, each.get("livyId"), each.get("jobInstanceId")) if name),
@@ -77,21 +77,21 @@ def _session(each: Any) -> HistoryEntry | None:
     )
 
 
-def _job(job: Any, name: str, applications: list[str]) -> HistoryEntry:
-    ended_us = _us(job.get("endTimeUtc"))
+def _job_entry(job: Any, name: str, applications: list[str]) -> HistoryEntry:
+    ended_us = _parse_time_us(job.get("endTimeUtc"))
     return HistoryEntry(
         system="fabric",
         id=str(job["id"]),
         name=name,
-        state=_state(str(job["status"]), ended_us),
-        started_us=_us(job["startTimeUtc"]) or 0,
+        state=_entry_state(str(job["status"]), ended_us),
+        started_us=_parse_time_us(job["startTimeUtc"]) or 0,
         ended_us=ended_us,
         ids=tuple(each for each in (job["id"], job.get("rootActivityId"), *applications) if each),
         where=f"job instance of item {job.get('itemId')}",
     )
 
 
-def _state(status: str, ended_us: int | None) -> State:
+def _entry_state(status: str, ended_us: int | None) -> State:
     if ended_us is None:
         return "RUNNING"
     if status in ("Success", "Succeeded", "Completed"):
@@ -99,5 +99,5 @@ def _state(status: str, ended_us: int | None) -> State:
     return "FAILED" if status in ("Failed", "Cancelled", "TimedOut", "Error", "Dead", "Killed") else "ENDED"
 
 
-def _us(text: Any) -> int | None:
+def _parse_time_us(text: Any) -> int | None:
     return parse_time(text)[0] if isinstance(text, str) else None

@@ -40,4 +40,4 @@ def read_history(
         )
     read: ReadHistory = import_module(KINDS[kind]).read_history
     found = read(HistoryPlace(place, lambda: tokens(TOKENS[kind]) if kind in TOKENS else None), span)
-    return (each for each in found if each.within(span))
+    return (each for each in found if each.overlaps(span))

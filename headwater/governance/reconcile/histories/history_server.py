@@ -19,28 +19,28 @@ _PATH = "/api/v1/applications"
 def read_history(place: HistoryPlace, span: HistorySpan, page: int = PAGE) -> Iterator[HistoryEntry]:
     """Yield the attempts of applications that ended since the start of the period, or are running."""
     with HistoryApi(place.place, place.token(), "HISTORY_SERVER_TOKEN") as api:
-        for app in (*_ended(api, span, page), *_list(api, {"status": "running"})):
+        for app in (*_ended_applications(api, span, page), *_list_applications(api, {"status": "running"})):
             for attempt in app["attempts"]:
-                yield _entry(api.address, app, attempt)
+                yield _to_history_entry(api.address, app, attempt)
 
 
-def _ended(api: HistoryApi, span: HistorySpan, page: int) -> Iterator[Any]:
-    asked: dict[str, str | int] = {"status": "completed", "minEndDate": _date(span.since_us), "limit": page}
+def _ended_applications(api: HistoryApi, span: HistorySpan, page: int) -> Iterator[Any]:
+    asked: dict[str, str | int] = {"status": "completed", "minEndDate": _date_parameter(span.since_us), "limit": page}
     seen: set[str] = set()
     for _ in range(MAX_PAGES):
-        found = _list(api, asked)
+        found = _list_applications(api, asked)
         fresh = [app for app in found if app["id"] not in seen]
         seen.update(app["id"] for app in fresh)
         yield from fresh
         if len(found) < int(asked["limit"]):
             return
-        asked["maxEndDate"] = _date(min(_end_us(app) for app in found))
+        asked["maxEndDate"] = _date_parameter(min(_end_us(app) for app in found))
         if not fresh:
             asked["limit"] = int(asked["limit"]) * 2  # more than a page ended at the same moment
 
 
-def _list(api: HistoryApi, asked: dict[str, str | int]) -> list[Any]:
-    found = api.get(_PATH, asked)
+def _list_applications(api: HistoryApi, asked: dict[str, str | int]) -> list[Any]:
+    found = api.get_document(_PATH, asked)
     if not isinstance(found, list):
         raise WrongSetting(
             f"{api.address}{_PATH} did not return applications. Use the address of a History Server, such as "
@@ -53,12 +53,12 @@ def _end_us(app: Any) -> int:
     return max(int(attempt["endTimeEpoch"]) for attempt in app["attempts"]) * 1000
 
 
-def _date(time_us: int) -> str:
+def _date_parameter(time_us: int) -> str:
     moment = datetime.fromtimestamp(time_us / 1e6, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "GMT")
 
 
-def _entry(address: str, app: Any, attempt: Any) -> HistoryEntry:
+def _to_history_entry(address: str, app: Any, attempt: Any) -> HistoryEntry:
     name, turn, ended = str(app["id"]), attempt.get("attemptId"), bool(attempt["completed"])
     place = f"{name}/{turn}" if turn else name
     return HistoryEntry(

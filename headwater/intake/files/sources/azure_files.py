@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.common.storage_faults import explain
-from headwater.intake.event_log.azure_log_lines import silence_sdk
+from headwater.intake.event_log.azure_log_lines import disable_sdk_logging
 from headwater.intake.event_log.blob_claims import blob_credential
-from headwater.intake.files.sources.file_source import FileGone, FoundFile, is_earlier_day, is_passed_over
+from headwater.intake.files.sources.file_source import FileGone, FoundFile, is_folder_of_earlier_day, is_ignored_name
 
 if TYPE_CHECKING:
     from azure.storage.filedatalake import DataLakeFileClient
@@ -54,20 +54,20 @@ class AzureFiles:
         default one. `endpoint` replaces the account's own address.
         """
         self._address = address
-        self._place = place_of(address)
+        self._place = parse_folder_address(address)
         account = options.get("endpoint", self._place.account)
         self.store = f"{account}/{self._place.container}"
         named = {"account_name": urlsplit(self._place.account).netloc.partition(".")[0], **options}
-        with extra("azure"):
+        with require_extra("azure"):
             from azure.storage.filedatalake import FileSystemClient  # noqa: PLC0415 - an extra
-        silence_sdk()
+        disable_sdk_logging()
         credential = blob_credential(named, client_id)
         self._files = FileSystemClient(account, self._place.container, credential, **_LIMITS)
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
         """List the files in one walk; with a time folder by folder, so that folders of earlier days are skipped."""
         root = self._place.path
-        below = self._below(root, since_us)
+        below = self._files_below(root, since_us)
         try:
             first = next(below, None)
         except FileGone:
@@ -89,10 +89,10 @@ class AzureFiles:
         except ResourceNotFoundError:
             return None
         except AzureError as error:
-            raise self._failed("read", error) from error
+            raise self._retry_error("read", error) from error
         if properties.get("metadata", {}).get("hdi_isfolder") or properties.get("is_directory"):
             return None
-        modified_us, version = _us(properties["last_modified"]), properties["etag"].strip('"')
+        modified_us, version = _to_us(properties["last_modified"]), properties["etag"].strip('"')
         return FoundFile(path, path, properties["size"], modified_us, version)
 
     def open(self, found: FoundFile) -> BinaryIO:
@@ -116,32 +116,32 @@ class AzureFiles:
         except (ResourceModifiedError, ResourceNotFoundError):
             return False
         except AzureError as error:
-            raise self._failed("delete", error) from error
+            raise self._retry_error("delete", error) from error
         return True
 
-    def _below(self, folder: str, since_us: int) -> Iterator[FoundFile]:
+    def _files_below(self, folder: str, since_us: int) -> Iterator[FoundFile]:
         from azure.core.exceptions import AzureError, ResourceNotFoundError  # noqa: PLC0415 - an extra
 
         folders = []
         try:
             for each in self._files.get_paths(folder or None, recursive=not since_us, max_results=PAGE):
                 below = each.name.removeprefix(folder).strip("/").split("/")
-                if any(map(is_passed_over, below)):
+                if any(map(is_ignored_name, below)):
                     continue
                 if not each.is_directory:
-                    modified_us, version = _us(each.last_modified), (each.etag or "").strip('"')
+                    modified_us, version = _to_us(each.last_modified), (each.etag or "").strip('"')
                     yield FoundFile(each.name, each.name, each.content_length, modified_us, version)
-                elif since_us and not is_earlier_day(below[-1], since_us):
+                elif since_us and not is_folder_of_earlier_day(below[-1], since_us):
                     folders.append(each.name)
         except ResourceNotFoundError as error:
             raise FileGone(folder) from error
         except AzureError as error:
-            raise self._failed("list", error) from error
+            raise self._retry_error("list", error) from error
         for name in folders:
             with suppress(FileGone):  # it was deleted while its siblings were listed
-                yield from self._below(name, since_us)
+                yield from self._files_below(name, since_us)
 
-    def _failed(self, what: str, error: Exception) -> Retry:
+    def _retry_error(self, what: str, error: Exception) -> Retry:
         return Retry(f"Cannot {what} {self._address}: {explain(error, 'PATH')}")
 
 
@@ -201,7 +201,7 @@ class RangedFile(io.RawIOBase):
         return len(text)
 
 
-def place_of(address: str) -> AzurePlace:
+def parse_folder_address(address: str) -> AzurePlace:
     """Parse `abfss://CONTAINER@HOST/PATH` or `https://HOST/CONTAINER/PATH`. Its WrongSetting lists the forms."""
     parts = urlsplit(address)
     path = unquote(parts.path).strip("/")
@@ -218,5 +218,5 @@ def place_of(address: str) -> AzurePlace:
     return AzurePlace(f"https://{host}", unquote(container), path)
 
 
-def _us(moment: datetime) -> int:
+def _to_us(moment: datetime) -> int:
     return int((moment.astimezone(UTC) - _EPOCH).total_seconds() * 1e6)

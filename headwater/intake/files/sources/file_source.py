@@ -25,7 +25,7 @@ class FoundFile(NamedTuple):
     version: str = ""
 
     @property
-    def shown(self) -> str:
+    def printable_path(self) -> str:
         """Return the path as one line of text: a name may contain line ends and invalid characters."""
         return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in self.path)
 
@@ -59,12 +59,12 @@ class FileSource(Protocol):
         """Delete a file unless it has changed since it was listed. Return whether it was deleted."""
 
 
-def is_passed_over(name: str) -> bool:
+def is_ignored_name(name: str) -> bool:
     """Return whether a file or folder of this name is ignored: hidden, of Delta or Spark, or being written."""
     return name.startswith(_HIDDEN) or name.endswith(_UNFINISHED)
 
 
-def is_earlier_day(name: str, since_us: int) -> bool:
+def is_folder_of_earlier_day(name: str, since_us: int) -> bool:
     """Return whether a folder `dt=2026-03-01` is for a UTC day that ended a day or more before a time.
 
     The day in between is not skipped: a writer's clock may lag, or its store accepted a batch hours later.

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from headwater.common.errors import WrongSetting
-from headwater.common.failpoints import reach
+from headwater.common.failpoints import reach_failpoint
 from headwater.intake.files.sources.file_source import (
     FileGone,
     FoundFile,
-    is_earlier_day,
-    is_passed_over,
+    is_folder_of_earlier_day,
+    is_ignored_name,
 )
 
 
@@ -30,17 +30,17 @@ def delete_unchanged(path: Path, is_unchanged: Callable[[os.stat_result], bool])
     checked once more when no process can open it any more. A file that is not deleted gets its name back; it stays
     `NUMBER.deleting` if another file has the name or if the deletion was killed. Raises OSError.
     """
-    reach("deletion.looked")
+    reach_failpoint("deletion.looked")
     try:
         going = path.rename(path.with_name(f"{path.stat().st_ino}.deleting"))
     except FileNotFoundError:
         return False
-    reach("deletion.renamed")
+    reach_failpoint("deletion.renamed")
     with going.open("rb") as file:
         if not _is_being_written(file) and is_unchanged(os.fstat(file.fileno())):
             going.unlink()
             return True
-    _put_back(going, path)
+    _restore_file(going, path)
     return False
 
 
@@ -58,7 +58,7 @@ def _is_being_written(file: BinaryIO) -> bool:
     return False
 
 
-def _put_back(going: Path, path: Path) -> None:
+def _restore_file(going: Path, path: Path) -> None:
     try:
         path.hardlink_to(going)
     except FileExistsError:
@@ -89,7 +89,7 @@ class LocalFiles:
     def files(self, since_us: int) -> Iterator[FoundFile]:
         """List the files in the order of the system."""
         if self._root.is_dir():
-            listed = _walk(self._root, since_us)
+            listed = _walk_files(self._root, since_us)
         else:
             listed = (each for each in (self.find(str(self._root)),) if each)
         return (found for found in listed if found.modified_us >= since_us)
@@ -100,7 +100,7 @@ class LocalFiles:
             status = Path(path).stat()
         except OSError:
             return None
-        return _found(path, status) if stat.S_ISREG(status.st_mode) else None
+        return _to_found_file(path, status) if stat.S_ISREG(status.st_mode) else None
 
     def open(self, found: FoundFile) -> BinaryIO:
         """Open a file if it is still the one that was listed.
@@ -114,7 +114,7 @@ class LocalFiles:
             raise FileGone(found.path) from error
         file = os.fdopen(descriptor, "rb")
         try:
-            if _identity(os.fstat(descriptor)) != found.identity:
+            if _file_identity(os.fstat(descriptor)) != found.identity:
                 raise FileGone(found.path)
             if self._root.is_dir() and not _is_below(
                 _opened_path(descriptor, found.path), os.path.realpath(self._root)
@@ -134,7 +134,7 @@ class LocalFiles:
             return False
         try:
             return delete_unchanged(
-                Path(found.path), lambda status: _found(found.path, status)[2:] == found[2:]
+                Path(found.path), lambda status: _to_found_file(found.path, status)[2:] == found[2:]
             )  # without its identity, which some mounts change in a rename
         except OSError as error:
             raise WrongSetting(
@@ -157,27 +157,27 @@ def _is_below(path: str, folder: str) -> bool:
     return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _walk(root: Path, since_us: int) -> Iterator[FoundFile]:
+def _walk_files(root: Path, since_us: int) -> Iterator[FoundFile]:
     """Yield the files of each folder before those below it; with a stack, because folders may be a thousand deep."""
     waiting = [str(root)]
     while waiting:
         folder = waiting.pop()
         folders: list[str] = []
-        yield from _listing(folder, folders, since_us)
+        yield from _files_in_folder(folder, folders, since_us)
         waiting += [os.path.join(folder, name) for name in sorted(folders, reverse=True)]  # noqa: PTH118 - names as they are
 
 
-def _listing(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFile]:
+def _files_in_folder(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFile]:
     """Yield the files of a folder, and add the names of the subfolders to visit."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if is_passed_over(entry.name):
+                if is_ignored_name(entry.name):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    if not is_earlier_day(entry.name, since_us):
+                    if not is_folder_of_earlier_day(entry.name, since_us):
                         folders.append(entry.name)
-                elif found := _listed(entry):
+                elif found := _file_of_entry(entry):
                     yield found
     except FileNotFoundError:
         return  # it was deleted while its siblings were listed
@@ -185,16 +185,16 @@ def _listing(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFi
         yield FoundFile(folder, "", 0, since_us)
 
 
-def _listed(entry: "os.DirEntry[str]") -> FoundFile | None:
+def _file_of_entry(entry: "os.DirEntry[str]") -> FoundFile | None:
     try:
-        return _found(entry.path, entry.stat()) if entry.is_file() else None
+        return _to_found_file(entry.path, entry.stat()) if entry.is_file() else None
     except OSError:
         return None  # deleted, or a dangling link
 
 
-def _found(path: str, status: os.stat_result) -> FoundFile:
-    return FoundFile(path, _identity(status), status.st_size, status.st_mtime_ns // 1000)
+def _to_found_file(path: str, status: os.stat_result) -> FoundFile:
+    return FoundFile(path, _file_identity(status), status.st_size, status.st_mtime_ns // 1000)
 
 
-def _identity(status: os.stat_result) -> str:
+def _file_identity(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"

@@ -8,7 +8,7 @@ from headwater.intake.files.sources.file_source import FileSource
 from headwater.intake.files.sources.local_files import LocalFiles
 
 
-def open_source(path: str, options: Mapping[str, str], client_id: str | None) -> FileSource:
+def open_file_source(path: str, options: Mapping[str, str], client_id: str | None) -> FileSource:
     """Open the store that a path names. Raises WrongSetting for one that no module here reads.
 
     options, client_id: for a store in Azure, see `AzureFiles`.

@@ -23,29 +23,32 @@ _SOURCE = "attribution␟source"
 _RESERVED = {ord(sign): f"%{ord(sign):02X}" for sign in ",()"} | {ord("␟"): "%E2%90%9F"}
 
 
-def upsert(urn: str, name: str, aspect: Aspect) -> Aspect:
+def upsert_proposal(urn: str, name: str, aspect: Aspect) -> Aspect:
     """Return the proposal that replaces an aspect."""
     return _proposal(urn, name, "UPSERT", aspect, "application/json")
 
 
-def add_lineage(urn: str, name: str, aspect: Aspect) -> Iterator[Aspect]:
+def add_lineage_proposals(urn: str, name: str, aspect: Aspect) -> Iterator[Aspect]:
     """Yield the proposal that adds the edges of an aspect to the existing ones; none without edges."""
-    if operations := [_add(path, value) for path, value in _edges(aspect)]:
+    if operations := [_add_operation(path, value) for path, value in _edges_with_paths(aspect)]:
         yield _proposal(urn, name, "PATCH", operations, "application/json-patch+json")
 
 
-def add_tags(urn: str, tags: Iterable[str]) -> Iterator[Aspect]:
+def add_tags_proposals(urn: str, tags: Iterable[str]) -> Iterator[Aspect]:
     """Yield the proposal that adds tags and keeps those that people have set in DataHub."""
-    added = [_add(("tags", "", tag), {"tag": tag}) for tag in sorted({tag_urn(each) for each in tags})]
+    added = [_add_operation(("tags", "", tag), {"tag": tag}) for tag in sorted({tag_urn(each) for each in tags})]
     if added:
-        yield _keyed(urn, "globalTags", {"tags": [_SOURCE, "tag"]}, added)
+        yield _patch_proposal(urn, "globalTags", {"tags": [_SOURCE, "tag"]}, added)
 
 
-def add_owners(urn: str, owners: Iterable[tuple[str, str]]) -> Iterator[Aspect]:
+def add_owners_proposals(urn: str, owners: Iterable[tuple[str, str]]) -> Iterator[Aspect]:
     """Yield the proposal that adds owners, each a URN and a type, and keeps those that people have set in DataHub."""
-    added = [_add(("owners", owner, kind, "", ""), {"owner": owner, "type": kind}) for owner, kind in sorted({*owners})]
+    added = [
+        _add_operation(("owners", owner, kind, "", ""), {"owner": owner, "type": kind})
+        for owner, kind in sorted({*owners})
+    ]
     if added:
-        yield _keyed(urn, "ownership", {"owners": ["owner", "type", "typeUrn", _SOURCE]}, added)
+        yield _patch_proposal(urn, "ownership", {"owners": ["owner", "type", "typeUrn", _SOURCE]}, added)
 
 
 def escape_urn(text: str) -> str:
@@ -66,35 +69,35 @@ def audit_stamp(time_us: int) -> Aspect:
 def platform_instance_proposal(urn: str, platform: str, instance: str | None) -> Aspect:
     """Return the proposal that sets the platform, and the instance of that platform, of an entity."""
     aspect = {"platform": platform}
-    return upsert(
+    return upsert_proposal(
         urn, "dataPlatformInstance",
         aspect | ({"instance": f"urn:li:dataPlatformInstance:({platform},{escape_urn(instance)})"} if instance else {}),
     )  # fmt: skip
 
 
-def properties(facets: Mapping[str, Raw]) -> dict[str, str]:
+def facet_properties(facets: Mapping[str, Raw]) -> dict[str, str]:
     """Return the texts, numbers and booleans in facets as `facet.member`, nested ones as `facet.member.member`."""
     found: dict[str, str] = {}
     for name, raw in sorted(facets.items()):
-        for key, text in _scalars(name, decode(bytes(raw)), 2):
+        for key, text in _scalar_members(name, decode(bytes(raw)), 2):
             if len(found) == MAX_PROPERTIES:
                 return found
             found[key] = text[:MAX_TEXT_CHARS]
     return found
 
 
-def _scalars(name: str, value: Any, deeper: int) -> Iterator[tuple[str, str]]:
+def _scalar_members(name: str, value: Any, deeper: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, member in value.items() if deeper else ():
             if not key.startswith("_"):
-                yield from _scalars(f"{name}.{key}", member, deeper - 1)
+                yield from _scalar_members(f"{name}.{key}", member, deeper - 1)
     elif isinstance(value, str):
         yield name, value
     elif value is not None and not isinstance(value, list):
         yield name, msgspec.json.encode(value).decode()
 
 
-def _edges(aspect: Aspect) -> Iterator[tuple[Sequence[str], Any]]:
+def _edges_with_paths(aspect: Aspect) -> Iterator[tuple[Sequence[str], Any]]:
     for member, key in _KEYS.items():
         yield from (((member, each[key]), each) for each in aspect.get(member, ()))
     for fine in aspect.get("fineGrainedLineages", ()):
@@ -103,11 +106,11 @@ def _edges(aspect: Aspect) -> Iterator[tuple[Sequence[str], Any]]:
             yield from ((("fineGrainedLineages", way, to, "NONE", of), score) for of in fine["upstreams"])
 
 
-def _add(path: Sequence[str], value: Any) -> Aspect:
+def _add_operation(path: Sequence[str], value: Any) -> Aspect:
     return {"op": "add", "path": "/" + "/".join(step.translate(_POINTER) for step in path), "value": value}
 
 
-def _keyed(urn: str, name: str, keys: Aspect, operations: Sequence[Aspect]) -> Aspect:
+def _patch_proposal(urn: str, name: str, keys: Aspect, operations: Sequence[Aspect]) -> Aspect:
     patch = {"arrayPrimaryKeys": keys, "patch": operations}
     return _proposal(urn, name, "PATCH", patch, "application/json-patch+json")
 

@@ -7,14 +7,14 @@ from typing import Any
 from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.sent_facets import Facets
-from headwater.sinks.merging.runs import MergedEvent, dicts, facet
+from headwater.sinks.merging.runs import MergedEvent, facet_members, objects_in_list
 from headwater.sinks.targets.datahub.aspects import (
     Aspect,
-    add_tags,
+    add_tags_proposals,
     audit_stamp,
     platform_instance_proposal,
     tag_urn,
-    upsert,
+    upsert_proposal,
 )
 
 MASKED = "masked"
@@ -35,26 +35,26 @@ def dataset_aspects(
 ) -> Iterator[Aspect]:
     """Yield the proposals for one dataset. masked: its columns that are derived from masked values."""
     platform, name, env = urn.removeprefix("urn:li:dataset:(").removesuffix(")").split(",")
-    yield upsert(urn, "datasetKey", {"platform": platform, "name": name, "origin": env})
-    yield upsert(urn, "status", {"removed": False})
+    yield upsert_proposal(urn, "datasetKey", {"platform": platform, "name": name, "origin": env})
+    yield upsert_proposal(urn, "status", {"removed": False})
     if instance:
         yield platform_instance_proposal(urn, platform, instance)
-    fields = [*_fields(facet(facets, "schema").get("fields"))]
+    fields = [*_schema_fields(facet_members(facets, "schema").get("fields"))]
     if schemas and fields:
-        tags = _tags(facets) + [(name, tag_urn(MASKED)) for name in masked]
-        yield upsert(urn, "schemaMetadata", _schema(platform, name, fields, tags, time_us))
-    yield from add_tags(urn, (tag for field, tag in _tags(facets) if field is None))
+        tags = _tags_with_columns(facets) + [(name, tag_urn(MASKED)) for name in masked]
+        yield upsert_proposal(urn, "schemaMetadata", _schema_aspect(platform, name, fields, tags, time_us))
+    yield from add_tags_proposals(urn, (tag for field, tag in _tags_with_columns(facets) if field is None))
 
 
-def named_tags(facets: Facets) -> list[str]:
+def tags_of_entity(facets: Facets) -> list[str]:
     """Return the tags of a job, or of a dataset as a whole."""
-    return [tag for field, tag in _tags(facets) if field is None]
+    return [tag for field, tag in _tags_with_columns(facets) if field is None]
 
 
-def _tags(facets: Facets) -> list[tuple[str | None, str]]:
+def _tags_with_columns(facets: Facets) -> list[tuple[str | None, str]]:
     """Return each tag with its column; a tag with a value becomes `key:value`."""
     found: list[tuple[str | None, str]] = []
-    for each in dicts(facet(facets, "tags").get("tags")):
+    for each in objects_in_list(facet_members(facets, "tags").get("tags")):
         key, value = each.get("key"), each.get("value")
         if isinstance(key, str) and key:
             plain = value is None or str(value).lower() == "true"
@@ -62,17 +62,17 @@ def _tags(facets: Facets) -> list[tuple[str | None, str]]:
     return found
 
 
-def _fields(value: Any, inside: str = "") -> Iterator[tuple[str, str, str | None]]:
+def _schema_fields(value: Any, inside: str = "") -> Iterator[tuple[str, str, str | None]]:
     """Yield (path, type as sent, description); nested fields follow their struct and have a dotted path."""
-    for field in dicts(value):
+    for field in objects_in_list(value):
         name = field.get("name")
         if isinstance(name, str):
             text = field.get("description")
             yield f"{inside}{name}", str(field.get("type") or ""), text if isinstance(text, str) else None
-            yield from _fields(field.get("fields"), f"{inside}{name}.")
+            yield from _schema_fields(field.get("fields"), f"{inside}{name}.")
 
 
-def _schema(
+def _schema_aspect(
     platform: str,
     name: str,
     fields: list[tuple[str, str, str | None]],
@@ -88,11 +88,11 @@ def _schema(
         "lastModified": audit_stamp(time_us),
         "hash": hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
         "platformSchema": {"com.linkedin.schema.MySqlDDL": {"tableSchema": text}},
-        "fields": [_field(*field, sorted({tag for on, tag in tags if on == field[0]})) for field in fields],
+        "fields": [_field_aspect(*field, sorted({tag for on, tag in tags if on == field[0]})) for field in fields],
     }
 
 
-def _field(path: str, kind: str, description: str | None, tags: list[str]) -> Aspect:
+def _field_aspect(path: str, kind: str, description: str | None, tags: list[str]) -> Aspect:
     base = kind.lower().partition("(")[0].partition("<")[0].strip()
     found: Aspect = {
         "fieldPath": path,
@@ -112,14 +112,14 @@ def operation_aspects(merged: MergedEvent, known: Mapping[Name, str], outputs: C
     if merged.completed_us is None:
         return
     for name, facets in merged.outputs.items():
-        operation = _operation(facets, merged.output_facets.get(name, {}), merged.completed_us // 1000)
+        operation = _operation_aspect(facets, merged.output_facets.get(name, {}), merged.completed_us // 1000)
         if operation and known[name] in outputs:
-            yield upsert(known[name], "operation", operation)
+            yield upsert_proposal(known[name], "operation", operation)
 
 
-def _operation(facets: Facets, of_run: Facets, time_ms: int) -> Aspect | None:
-    change = text_at(facet(facets, "lifecycleStateChange"), "lifecycleStateChange")
-    counted = facet(of_run, "outputStatistics")
+def _operation_aspect(facets: Facets, of_run: Facets, time_ms: int) -> Aspect | None:
+    change = text_at(facet_members(facets, "lifecycleStateChange"), "lifecycleStateChange")
+    counted = facet_members(of_run, "outputStatistics")
     if not change and not counted:
         return None
     kind = change.upper() if change else "WRITE"
@@ -131,14 +131,17 @@ def _operation(facets: Facets, of_run: Facets, time_ms: int) -> Aspect | None:
     }
     if kind not in _KNOWN:
         found["customOperationType"] = kind
-    if (rows := _number(counted.get("rowCount"))) is not None:
+    if (rows := _int_or_none(counted.get("rowCount"))) is not None:
         found["numAffectedRows"] = rows
-    statistics = {"numAffectedBytes": _number(counted.get("size")), "fileCount": _number(counted.get("fileCount"))}
+    statistics = {
+        "numAffectedBytes": _int_or_none(counted.get("size")),
+        "fileCount": _int_or_none(counted.get("fileCount")),
+    }
     properties = ({"lifecycleStateChange": kind} if change else {}) | {
         key: str(value) for key, value in statistics.items() if value is not None
     }
     return found | ({"customProperties": properties} if properties else {})
 
 
-def _number(value: Any) -> int | None:
+def _int_or_none(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol
 import msgspec
 
 from headwater.common.errors import Retry, WrongSetting
-from headwater.common.extras import extra
+from headwater.common.extras import require_extra
 from headwater.sinks.connecting.folders import Folder, stored_folder
 from headwater.sinks.connecting.http import open_poster
 from headwater.sinks.interface.options import SecretResolver, resolve_secrets
@@ -41,18 +41,18 @@ def open_emitter(given: DataHubOptions, reveal: SecretResolver) -> Emitter:
     if given.emitter == "file" and given.filename:
         return FileEmitter(given.filename.expanduser())
     if given.emitter == "s3":
-        return FolderEmitter(_bucket(given, reveal))
+        return FolderEmitter(_open_folder(given, reveal))
     if given.emitter == "adls":
         return FolderEmitter(stored_folder(given.adls_folder, resolve_secrets(given.adls_options, reveal)))
     if given.emitter == "kafka":
-        with extra("datahub"):
+        with require_extra("datahub"):
             from headwater.sinks.targets.datahub.kafka import KafkaEmitter  # noqa: PLC0415 - imports an extra
 
             return KafkaEmitter(given, reveal)
     return RestEmitter(given, reveal)
 
 
-def _bucket(given: DataHubOptions, reveal: SecretResolver) -> Folder:
+def _open_folder(given: DataHubOptions, reveal: SecretResolver) -> Folder:
     settings = {
         "aws_region": given.region,
         "aws_endpoint_url": given.endpoint,
@@ -80,13 +80,13 @@ class RestEmitter:
 
     def check(self) -> str:
         """Identify the service, and post an empty batch, which requires permission to write."""
-        found = self._poster.ask("GET", "/config")
+        found = self._poster.request("GET", "/config")
         if found.status != 200 or b'"noCode"' not in found.body:
             raise WrongSetting(
                 f"GET /config returned status {found.status}: this is not a DataHub metadata service. Correct `url`; "
                 "behind DataHub's web page it ends with /api/gms."
             )
-        status = self._poster.ask("POST", _BATCH, b'{"proposals":[' + self._end).status
+        status = self._poster.request("POST", _BATCH, b'{"proposals":[' + self._end).status
         if status in (401, 403):
             raise WrongSetting(
                 f"Posting proposals returned status {status}. Correct `key`, or let its user edit metadata."
@@ -135,7 +135,7 @@ class FileEmitter:
             raise OSError(errno.EEXIST, "it exists but is not a file of proposals")
         place = _end_of_proposals(file)
         file.seek(place)
-        file.write((b",\n" if place else _BEGIN) + _lines(payloads) + _END)
+        file.write((b",\n" if place else _BEGIN) + _proposal_lines(payloads) + _END)
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
@@ -152,7 +152,7 @@ class FolderEmitter:
     def emit(self, payloads: Sequence[Payload]) -> Outcome:
         """Write one file, named by position and content, so a repeated attempt writes the same file."""
         source, head, _ = payloads[0].event
-        lines = _lines(payloads)
+        lines = _proposal_lines(payloads)
         name = f"{source.epoch}-{source.partition}-{head.sequence:020}-{sha256(lines).hexdigest()[:16]}.json"
         try:
             self._folder.write(name, [_BEGIN, lines, _END])
@@ -161,7 +161,7 @@ class FolderEmitter:
         return Outcome()
 
 
-def _lines(payloads: Sequence[Payload]) -> bytes:
+def _proposal_lines(payloads: Sequence[Payload]) -> bytes:
     proposals = (each for payload in payloads for each in msgspec.json.decode(payload.body, type=list[msgspec.Raw]))
     return b",\n".join(map(bytes, proposals))
 

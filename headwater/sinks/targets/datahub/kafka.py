@@ -61,20 +61,20 @@ class KafkaEmitter:
     def emit(self, payloads: Sequence[Payload]) -> Outcome:
         """Write each proposal as a record; records of one entity stay in order."""
         try:
-            found = self._registered = self._registered or self._register()
+            found = self._registered = self._registered or self._registered_schema()
         except (Retry, WrongSetting) as error:
             return retry_all(len(payloads), str(error))
         records = [
-            KafkaRecord(place, proposal["entityUrn"].encode(), _record(found, proposal))
+            KafkaRecord(place, proposal["entityUrn"].encode(), _encode_record(found, proposal))
             for place, payload in enumerate(payloads)
             for proposal in msgspec.json.decode(payload.body)
         ]
-        return self._topic.write(records, len(payloads), self._patience_s)
+        return self._topic.write_records(records, len(payloads), self._patience_s)
 
     def check(self) -> str:
         """Request the topic's metadata and the schema, if there is one; registers no schema."""
         topic = self._topic.check()
-        answer = self._registry.ask("GET", f"/subjects/{self._subject}/versions/latest")
+        answer = self._registry.request("GET", f"/subjects/{self._subject}/versions/latest")
         if answer.status in (401, 403):
             raise WrongSetting(f"The schema registry returned status {answer.status}. Correct `key` or `headers`.")
         return f"{topic}; the schema registry responds with status {answer.status} for {self._subject}"
@@ -84,27 +84,27 @@ class KafkaEmitter:
         self._registry.close()
         self._topic.close()
 
-    def _register(self) -> _RegisteredSchema:
+    def _registered_schema(self) -> _RegisteredSchema:
         """Return the newest schema; DataHub's own registry returns it only in response to a registration."""
-        found = self._registry.ask("GET", f"/subjects/{self._subject}/versions/latest")
+        found = self._registry.request("GET", f"/subjects/{self._subject}/versions/latest")
         if found.status == 200:
-            return _registered(found, found)
+            return _parse_registered_schema(found, found)
         body = msgspec.json.encode({"schema": msgspec.json.encode(_OURS).decode()})
-        made = self._registry.ask("POST", f"/subjects/{self._subject}/versions", body)
-        return _registered(made, self._registry.ask("GET", f"/schemas/ids/{_id(made)}"))
+        made = self._registry.request("POST", f"/subjects/{self._subject}/versions", body)
+        return _parse_registered_schema(made, self._registry.request("GET", f"/schemas/ids/{_schema_id(made)}"))
 
 
-def _registered(named: HttpAnswer, content: HttpAnswer) -> _RegisteredSchema:
+def _parse_registered_schema(named: HttpAnswer, content: HttpAnswer) -> _RegisteredSchema:
     try:
         schema = msgspec.json.decode(content.body)["schema"]
-        return _RegisteredSchema(_id(named), fastavro.parse_schema(msgspec.json.decode(schema)))
+        return _RegisteredSchema(_schema_id(named), fastavro.parse_schema(msgspec.json.decode(schema)))
     except (msgspec.DecodeError, KeyError, TypeError, fastavro.schema.SchemaParseException) as error:
         raise Retry(
             f"The schema registry returned no Avro schema, status {content.status}. Correct its address."
         ) from error
 
 
-def _id(answer: HttpAnswer) -> int:
+def _schema_id(answer: HttpAnswer) -> int:
     try:
         return int(msgspec.json.decode(answer.body)["id"])
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
@@ -113,7 +113,7 @@ def _id(answer: HttpAnswer) -> int:
         ) from error
 
 
-def _record(registered: _RegisteredSchema, proposal: dict[str, Any]) -> bytes:
+def _encode_record(registered: _RegisteredSchema, proposal: dict[str, Any]) -> bytes:
     """Return a record in wire format: a zero byte, four bytes of schema id, Avro."""
     fields = proposal | {"aspect": proposal["aspect"] | {"value": proposal["aspect"]["value"].encode()}}
     out = io.BytesIO(b"\0" + registered.id.to_bytes(4, "big"))

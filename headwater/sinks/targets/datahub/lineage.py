@@ -43,13 +43,13 @@ class _Column(NamedTuple):
 
 def lineage_of(merged: MergedEvent, urn: Urn) -> Lineage:
     """Return a run's lineage, including datasets that only column lineage names; rules 4 and 11 of lineage."""
-    edges = _edges(merged, urn)
+    edges = _edges_by_target(merged, urn)
     read = [urn(edge.source) for edge in chain.from_iterable(edges.values()) if edge.source]
     inputs = [*dict.fromkeys([*map(urn, merged.inputs), *read])]
     outputs = [*dict.fromkeys([*map(urn, merged.outputs), *(column.dataset for column in edges)])]
     if not edges and set(inputs) == set(outputs):
         outputs = []  # D9: the run rewrites its input or changes its properties
-    wide = _all_columns(merged, urn, edges)
+    wide = _columns_by_dataset(merged, urn, edges)
     pairs: dict[str, dict[tuple[str, str], list[SentEdge]]] = defaultdict(lambda: defaultdict(list))
     masked: dict[str, set[str]] = defaultdict(set)
     spreads = (
@@ -77,31 +77,31 @@ def lineage_of(merged: MergedEvent, urn: Urn) -> Lineage:
     return Lineage(inputs, outputs, upstreams, columns, masked)
 
 
-def _edges(merged: MergedEvent, urn: Urn) -> dict[_Column, list[SentEdge]]:
+def _edges_by_target(merged: MergedEvent, urn: Urn) -> dict[_Column, list[SentEdge]]:
     """Return edges by target; if run or job have a `lineage` facet, only those of that facet."""
     found: dict[_Column, list[SentEdge]] = defaultdict(list)
-    for target, edge in _sent(merged):
+    for target, edge in _sent_edges(merged):
         found[_Column(urn(target), edge.output_column)].append(edge)
     return found
 
 
-def _sent(merged: MergedEvent) -> Iterator[tuple[Name, SentEdge]]:
-    if declared := merged.declared:
-        for edge in chain.from_iterable(_read("lineage", raw) for raw in declared):
+def _sent_edges(merged: MergedEvent) -> Iterator[tuple[Name, SentEdge]]:
+    if declared := merged.lineage_facets:
+        for edge in chain.from_iterable(_read_edges("lineage", raw) for raw in declared):
             if edge.target:
                 yield edge.target, edge
         return
     for name, facets in merged.outputs.items():
         key = "lineage" if "lineage" in facets else "columnLineage"
-        yield from ((name, edge) for edge in (_read(key, facets[key]) if key in facets else ()))
+        yield from ((name, edge) for edge in (_read_edges(key, facets[key]) if key in facets else ()))
 
 
-def _all_columns(merged: MergedEvent, urn: Urn, edges: Mapping[_Column, Any]) -> dict[str, list[str]]:
+def _columns_by_dataset(merged: MergedEvent, urn: Urn, edges: Mapping[_Column, Any]) -> dict[str, list[str]]:
     """Return the known columns of each output: from its schema and its edges."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for name, facets in merged.outputs.items():
         if "schema" in facets:
-            found[urn(name)].update(dict.fromkeys(_paths(facets["schema"])))
+            found[urn(name)].update(dict.fromkeys(_column_paths(facets["schema"])))
     for dataset, column in edges:
         if column is not None:
             found[dataset][column] = None
@@ -110,7 +110,7 @@ def _all_columns(merged: MergedEvent, urn: Urn, edges: Mapping[_Column, Any]) ->
     }
 
 
-def _paths(schema: Raw) -> list[str]:
+def _column_paths(schema: Raw) -> list[str]:
     return [".".join(row[2]) for row in content_rows(Content("schemas", "", "schema", bytes(schema)))]
 
 
@@ -120,24 +120,24 @@ def _upstreams_of(output: str, inputs: Sequence[str], of_columns: Sequence[str],
     return [*dict.fromkeys([*of_columns, *others])]
 
 
-def _column_pair_lineage(downstream: str, upstream: str, edges: Sequence[SentEdge]) -> Aspect:
+def _column_pair_lineage(downstream_column: str, upstream_column: str, edges: Sequence[SentEdge]) -> Aspect:
     """Return the lineage of one pair of columns with the operations of that pair."""
-    operations = ",".join(sorted({_operation(edge.transformation) for edge in edges if edge.has_transformation}))
+    operations = ",".join(sorted({_operation_text(edge.transformation) for edge in edges if edge.has_transformation}))
     return {
         "upstreamType": "FIELD_SET",
-        "upstreams": [upstream],
+        "upstreams": [upstream_column],
         "downstreamType": "FIELD_SET",
-        "downstreams": [downstream],
+        "downstreams": [downstream_column],
         "confidenceScore": _CONFIDENCE,
     } | ({"transformOperation": operations} if operations else {})
 
 
-def _operation(step: Transformation) -> str:
+def _operation_text(step: Transformation) -> str:
     """Return `TYPE:SUBTYPE`, followed by `MASKED`, since DataHub has no other place for it."""
     words = ["DIRECT" if step.is_direct else "INDIRECT", step.subtype, "MASKED" if step.is_masked else None]
     return ":".join(word for word in words if word)
 
 
-def _read(key: str, facet: Raw) -> Sequence[SentEdge]:
+def _read_edges(key: str, facet: Raw) -> Sequence[SentEdge]:
     edges = read_sent_edges(content_rows(Content("column_lineage", "", key, bytes(facet))), Name)
     return [edge for edge in edges if edge.source_job is None and edge.target_job is None]

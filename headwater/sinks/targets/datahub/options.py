@@ -12,11 +12,11 @@ from headwater.sinks.interface.options import BARE_ADDRESS, ConfigModel, Pause, 
 from headwater.sinks.targets.kafka import KafkaSettings
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def _pattern(value: str) -> str:
+def _check_pattern(value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
@@ -24,7 +24,7 @@ def _pattern(value: str) -> str:
     return value
 
 
-def _path_spec(value: str) -> str:
+def _check_path_spec(value: str) -> str:
     if value.count("{table}") != 1 or "://" not in value:
         raise ValueError(
             f"{value!r} is not a path spec; write an address with one `{{table}}`, such as s3://bucket/*/{{table}}"
@@ -32,7 +32,7 @@ def _path_spec(value: str) -> str:
     return value
 
 
-Listed = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Listed = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
 Env = Literal[
     "CERT", "CORP", "DEV", "EI", "NON_PROD", "PRD", "PRE", "PROD", "QA", "RVW", "SANDBOX", "SBX", "SIT", "STG", "TEST",
     "TST", "UAT",
@@ -102,16 +102,16 @@ class DataHubOptions(HttpOptions):
         "converter", description="Names of Azure tables: as in DataHub's OpenLineage converter, or as in its sources."
     )
     platforms: tuple[PlatformRule, ...] = Field((), description="Rules for namespaces; the first match applies.")
-    path_specs: Annotated[tuple[Annotated[str, AfterValidator(_path_spec)], ...], BeforeValidator(_listed)] = Field(
-        (), description="Where a table ends in a path, such as `s3://bucket/*/{table}`; the first match applies."
+    path_specs: Annotated[tuple[Annotated[str, AfterValidator(_check_path_spec)], ...], BeforeValidator(_as_list)] = (
+        Field((), description="Where a table ends in a path, such as `s3://bucket/*/{table}`; the first match applies.")
     )
-    file_partition_regexp: Annotated[str, AfterValidator(_pattern)] | None = Field(
+    file_partition_regexp: Annotated[str, AfterValidator(_check_pattern)] | None = Field(
         None, description="Regular expression for the end of a path that is a partition."
     )
     orchestrator: str | None = Field(None, description="Platform of all jobs; default: each job's engine.")
     flow_name: str | None = Field(None, description="Name of the flow; default: the job's name up to its first dot.")
     tags: Listed = Field((), description="Tags of flows.")
-    domains: Annotated[tuple[Annotated[str, Field(pattern="^urn:li:domain:")], ...], BeforeValidator(_listed)] = Field(
+    domains: Annotated[tuple[Annotated[str, Field(pattern="^urn:li:domain:")], ...], BeforeValidator(_as_list)] = Field(
         (), description="URNs of the domains of flows."
     )
     parent_job: str | None = Field(
@@ -146,7 +146,7 @@ class DataHubOptions(HttpOptions):
         return Silence(self.idle, by_receipt=True) if waits else None
 
     @model_validator(mode="after")
-    def _can_emit(self) -> Self:
+    def _check_emitter(self) -> Self:
         needed: dict[str, dict[str, str | Path | None]] = {
             "rest": {"url": self.url},
             "kafka": {"kafka.bootstrap": self.bootstrap, "kafka.schema_registry_url": self.schema_registry},

@@ -7,27 +7,27 @@ from typing import Any
 import msgspec
 
 from headwater.events.rule_facets import text_at
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.jobs import job_key, run_key
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.lineage.runs.sent_facets import Facets
 from headwater.sinks.merging.applications import engine_of
-from headwater.sinks.merging.runs import MergedEvent, dicts, facet, symlinks
+from headwater.sinks.merging.runs import MergedEvent, facet_members, objects_in_list, symlinks
 from headwater.sinks.targets.datahub.aspects import (
     MAX_PROPERTIES,
     MAX_TEXT_CHARS,
     Aspect,
-    add_lineage,
-    add_owners,
-    add_tags,
+    add_lineage_proposals,
+    add_owners_proposals,
+    add_tags_proposals,
     audit_stamp,
     escape_urn,
+    facet_properties,
     platform_instance_proposal,
-    properties,
-    upsert,
+    upsert_proposal,
 )
-from headwater.sinks.targets.datahub.datasets import dataset_aspects, named_tags, operation_aspects
+from headwater.sinks.targets.datahub.datasets import dataset_aspects, operation_aspects, tags_of_entity
 from headwater.sinks.targets.datahub.lineage import Lineage, lineage_of
 from headwater.sinks.targets.datahub.options import DataHubOptions
 from headwater.sinks.targets.datahub.urns import DataHubUrns
@@ -57,97 +57,104 @@ class ProposalBuilder:
         self._given = options
         self._urns = DataHubUrns(options)
 
-    def build(self, merged: MergedEvent) -> list[Aspect]:
+    def build_proposals(self, merged: MergedEvent) -> list[Aspect]:
         """Return the proposals, flow and job first; equal events give equal proposals."""
-        known = {name: self._urns.dataset(name, symlinks(facets)) for name, facets in merged.datasets.items()}
+        known = {name: self._urns.dataset_urn(name, symlinks(facets)) for name, facets in merged.datasets.items()}
         found = lineage_of(merged, lambda name: known.get(name) or self._urns.of_name(name))
         proposals: list[Aspect] = []
         if merged.kind != "DATASET":
             orchestrator = self._given.orchestrator or engine_of(merged)
-            flow = self._urns.flow(merged.job, orchestrator)
-            job = self._urns.job(merged.job, flow)
-            proposals += [*self._flow(merged, flow, orchestrator), *self._job(merged, job, orchestrator)]
-            if merged.counts:
-                proposals += self._related(job, "dataJobInputOutput", self._job_lineage(merged, found))
+            flow = self._urns.flow_urn(merged.job, orchestrator)
+            job = self._urns.job_urn(merged.job, flow)
+            proposals += [
+                *self._flow_proposals(merged, flow, orchestrator),
+                *self._job_proposals(merged, job, orchestrator),
+            ]
+            if merged.has_counted_edges:
+                proposals += self._lineage_proposals(job, "dataJobInputOutput", self._job_lineage_aspect(merged, found))
             if merged.kind == "RUN":
                 proposals += run_aspects(merged, job, found.inputs, found.outputs)
                 proposals += operation_aspects(merged, known, {*found.outputs})
         if self._given.materialize:
-            proposals += self._datasets(merged, known, found)
+            proposals += self._dataset_proposals(merged, known, found)
         return proposals
 
-    def _flow(self, merged: MergedEvent, flow: str, orchestrator: str) -> Iterator[Aspect]:
+    def _flow_proposals(self, merged: MergedEvent, flow: str, orchestrator: str) -> Iterator[Aspect]:
         engine = {name: raw for name, raw in merged.of_run.items() if name == "processing_engine"}
         name = self._given.flow_name or job_key(merged.job, None).name.split(".", 1)[0]
-        yield upsert(
-            flow, "dataFlowInfo", {"name": name, "customProperties": properties(engine) | flow_properties(merged)}
+        yield upsert_proposal(
+            flow, "dataFlowInfo", {"name": name, "customProperties": facet_properties(engine) | flow_properties(merged)}
         )
-        yield upsert(flow, "status", {"removed": False})
-        yield self._instance(flow, orchestrator)
-        yield from add_tags(flow, self._given.tags)
+        yield upsert_proposal(flow, "status", {"removed": False})
+        yield self._instance_proposal(flow, orchestrator)
+        yield from add_tags_proposals(flow, self._given.tags)
         if self._given.domains:
-            yield upsert(flow, "domains", {"domains": [*self._given.domains]})
+            yield upsert_proposal(flow, "domains", {"domains": [*self._given.domains]})
 
-    def _job(self, merged: MergedEvent, job: str, orchestrator: str) -> Iterator[Aspect]:
+    def _job_proposals(self, merged: MergedEvent, job: str, orchestrator: str) -> Iterator[Aspect]:
         name = job_key(merged.job, None).name
-        times = {"startTime": iso(merged.started_us), "endTime": iso(merged.ended_us)} if merged.kind == "RUN" else {}
-        described = properties({key: raw for key, raw in merged.of_job.items() if key not in _OTHER_ASPECTS})
+        times = (
+            {"startTime": iso_time(merged.started_us), "endTime": iso_time(merged.ended_us)}
+            if merged.kind == "RUN"
+            else {}
+        )
+        described = facet_properties({key: raw for key, raw in merged.of_job.items() if key not in _OTHER_ASPECTS})
         info: Aspect = {
             "name": name.split(".", 1)[-1] or name,
             "type": {"string": orchestrator},
             "customProperties": described | job_properties(merged) | {key: time for key, time in times.items() if time},
             "created": {"time": merged.first_event_us // 1000},
         }
-        text = facet(merged.of_job, "documentation").get("description")
-        yield upsert(job, "dataJobInfo", info | ({"description": text} if isinstance(text, str) else {}))
-        yield upsert(job, "status", {"removed": False})
-        yield self._instance(job, orchestrator)
-        yield from add_tags(job, named_tags(merged.of_job))
-        yield from add_owners(job, _owners(merged.of_job))
+        text = facet_members(merged.of_job, "documentation").get("description")
+        yield upsert_proposal(job, "dataJobInfo", info | ({"description": text} if isinstance(text, str) else {}))
+        yield upsert_proposal(job, "status", {"removed": False})
+        yield self._instance_proposal(job, orchestrator)
+        yield from add_tags_proposals(job, tags_of_entity(merged.of_job))
+        yield from add_owners_proposals(job, _owners_of_job(merged.of_job))
 
-    def _instance(self, urn: str, orchestrator: str) -> Aspect:
+    def _instance_proposal(self, urn: str, orchestrator: str) -> Aspect:
         return platform_instance_proposal(
             urn, f"urn:li:dataPlatform:{escape_urn(orchestrator)}", self._given.flow_instance
         )
 
-    def _job_lineage(self, merged: MergedEvent, found: Lineage) -> Aspect:
+    def _job_lineage_aspect(self, merged: MergedEvent, found: Lineage) -> Aspect:
         parents = [self._given.parent_job] if self._given.parent_job else []
         return {
             "inputDatasets": [],
             "outputDatasets": [],
-            "inputDatasetEdges": _edges(found.inputs, merged),
-            "outputDatasetEdges": _edges(found.outputs, merged),
-            "inputDatajobEdges": _edges(parents, merged),
+            "inputDatasetEdges": _dataset_edges(found.inputs, merged),
+            "outputDatasetEdges": _dataset_edges(found.outputs, merged),
+            "inputDatajobEdges": _dataset_edges(parents, merged),
             "fineGrainedLineages": [fine for _, of_one in sorted(found.columns.items()) for fine in of_one],
         }
 
-    def _datasets(self, merged: MergedEvent, known: dict[Name, str], found: Lineage) -> Iterator[Aspect]:
+    def _dataset_proposals(self, merged: MergedEvent, known: dict[Name, str], found: Lineage) -> Iterator[Aspect]:
         for name, facets in merged.datasets.items():
-            instance, masked = self._urns.instance(name), found.masked.get(known[name], ())
+            instance, masked = self._urns.instance_of(name), found.masked.get(known[name], ())
             yield from dataset_aspects(
                 known[name], facets, instance, merged.last_event_us, schemas=self._given.schemas, masked=masked
             )
-        for output in found.outputs if merged.counts else ():
+        for output in found.outputs if merged.has_counted_edges else ():
             upstreams = [
                 {"auditStamp": audit_stamp(merged.last_event_us), "dataset": each, "type": "TRANSFORMED"}
                 for each in found.upstreams[output]
             ]
             if upstreams:
                 aspect = {"upstreams": upstreams, "fineGrainedLineages": found.columns.get(output, [])}
-                yield from self._related(output, "upstreamLineage", aspect)
+                yield from self._lineage_proposals(output, "upstreamLineage", aspect)
 
-    def _related(self, urn: str, name: str, aspect: Aspect) -> Iterable[Aspect]:
-        return add_lineage(urn, name, aspect) if self._given.patch else [upsert(urn, name, aspect)]
+    def _lineage_proposals(self, urn: str, name: str, aspect: Aspect) -> Iterable[Aspect]:
+        return add_lineage_proposals(urn, name, aspect) if self._given.patch else [upsert_proposal(urn, name, aspect)]
 
 
-def _edges(urns: Iterable[str], merged: MergedEvent) -> list[Aspect]:
+def _dataset_edges(urns: Iterable[str], merged: MergedEvent) -> list[Aspect]:
     return [{"destinationUrn": urn, "lastModified": audit_stamp(merged.last_event_us)} for urn in urns]
 
 
-def _owners(of_job: Facets) -> list[tuple[str, str]]:
+def _owners_of_job(of_job: Facets) -> list[tuple[str, str]]:
     """Return owners as URN and type: `group:NAME` and `team:NAME` are groups, all others are users."""
     found = []
-    for each in dicts(facet(of_job, "ownership").get("owners")):
+    for each in objects_in_list(facet_members(of_job, "ownership").get("owners")):
         name, kind = each.get("name"), str(each.get("type") or "").upper()
         if isinstance(name, str) and name:
             found.append((_owner_urn(name), kind if kind in _OWNER_TYPES else "TECHNICAL_OWNER"))
@@ -163,33 +170,33 @@ def _owner_urn(name: str) -> str:
 
 def flow_properties(merged: MergedEvent) -> dict[str, str]:
     """Return the properties of a flow: its engine, Spark's properties, Airflow's DAG."""
-    return _texts([*_engine(merged), *_part(facet(merged.of_run, "airflow"), "dag")])
+    return _members_as_text([*_engine_members(merged), *_member_if_set(facet_members(merged.of_run, "airflow"), "dag")])
 
 
 def job_properties(merged: MergedEvent) -> dict[str, str]:
     """Return the properties of a job: its engine and type, Spark's properties and job, Airflow's task."""
-    kind, job = facet(merged.of_job, "jobType"), facet(merged.of_run, "spark_jobDetails")
-    return _texts([
-        *_engine(merged),
+    kind, job = facet_members(merged.of_job, "jobType"), facet_members(merged.of_run, "spark_jobDetails")
+    return _members_as_text([
+        *_engine_members(merged),
         *((name, kind.get(name)) for name in _JOB_TYPE),
         *((name, job.get(name)) for name in _SPARK_JOB),
-        *_part(facet(merged.of_run, "airflow"), "task"),
+        *_member_if_set(facet_members(merged.of_run, "airflow"), "task"),
     ])  # fmt: skip
 
 
-def _engine(merged: MergedEvent) -> Iterator[tuple[str, Any]]:
-    engine, versions = facet(merged.of_run, "processing_engine"), facet(merged.of_run, "spark_version")
+def _engine_members(merged: MergedEvent) -> Iterator[tuple[str, Any]]:
+    engine, versions = facet_members(merged.of_run, "processing_engine"), facet_members(merged.of_run, "spark_version")
     yield from ((key, engine.get(name)) for name, key in _ENGINE.items())
     yield from ((name, versions.get(name)) for name in _SPARK_VERSIONS)
-    yield from _part(facet(merged.of_run, "spark_properties"), "properties")
+    yield from _member_if_set(facet_members(merged.of_run, "spark_properties"), "properties")
 
 
-def _part(members: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+def _member_if_set(members: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
     part = members.get(name)
     yield from part.items() if isinstance(part, dict) else ()
 
 
-def _texts(members: list[tuple[str, Any]]) -> dict[str, str]:
+def _members_as_text(members: list[tuple[str, Any]]) -> dict[str, str]:
     plain = [(key, value) for key, value in members if value is not None and not isinstance(value, (dict, list))]
     texts = ((key, value if isinstance(value, str) else msgspec.json.encode(value).decode()) for key, value in plain)
     return {key: text[:MAX_TEXT_CHARS] for key, text in [*texts][:MAX_PROPERTIES] if not key.startswith("_")}
@@ -205,27 +212,29 @@ def run_aspects(merged: MergedEvent, job: str, inputs: Sequence[str], outputs: S
     """Yield the proposals for a run of a job; inputs and outputs are URNs of datasets."""
     urn = run_urn(merged.run_id or "", merged.job)
     if inputs:
-        yield upsert(urn, "dataProcessInstanceInput", {"inputs": [*inputs]})
+        yield upsert_proposal(urn, "dataProcessInstanceInput", {"inputs": [*inputs]})
     if outputs:
-        yield upsert(urn, "dataProcessInstanceOutput", {"outputs": [*outputs]})
+        yield upsert_proposal(urn, "dataProcessInstanceOutput", {"outputs": [*outputs]})
     described = {name: raw for name, raw in merged.of_run.items() if name not in _NOT_PROPERTIES}
-    yield upsert(
+    yield upsert_proposal(
         urn, "dataProcessInstanceProperties",
         {
             "name": merged.run_id,
             "created": audit_stamp(merged.first_event_us),
-            "customProperties": properties(described) | {"producer": merged.producer},
+            "customProperties": facet_properties(described) | {"producer": merged.producer},
         } | ({"type": "STREAMING"} if merged.is_streaming else {}),
     )  # fmt: skip
-    yield upsert(urn, "dataProcessInstanceRelationships", _relations(merged, job))
+    yield upsert_proposal(urn, "dataProcessInstanceRelationships", _run_relations_aspect(merged, job))
     if merged.started_us is not None:
         started = {"timestampMillis": merged.started_us // 1000, "status": "STARTED"}
-        yield upsert(urn, "dataProcessInstanceRunEvent", started)
+        yield upsert_proposal(urn, "dataProcessInstanceRunEvent", started)
     if merged.state and merged.ended_us is not None:
-        yield upsert(urn, "dataProcessInstanceRunEvent", _run_end(merged.state, merged.started_us, merged.ended_us))
+        yield upsert_proposal(
+            urn, "dataProcessInstanceRunEvent", _run_event_aspect(merged.state, merged.started_us, merged.ended_us)
+        )
 
 
-def _run_end(state: str, started_us: int | None, ended_us: int) -> Aspect:
+def _run_event_aspect(state: str, started_us: int | None, ended_us: int) -> Aspect:
     """Return how a run ended; without an earlier start it has no duration."""
     took_us = duration_us(started_us, ended_us)
     return {
@@ -235,9 +244,9 @@ def _run_end(state: str, started_us: int | None, ended_us: int) -> Aspect:
     } | ({} if took_us is None else {"durationMillis": took_us // 1000})
 
 
-def _relations(merged: MergedEvent, job: str) -> Aspect:
+def _run_relations_aspect(merged: MergedEvent, job: str) -> Aspect:
     found: Aspect = {"parentTemplate": job, "upstreamInstances": []}
-    parent = facet(merged.of_run, "parent")
+    parent = facet_members(merged.of_run, "parent")
     run_id, namespace, name = (
         text_at(parent, *path) for path in (("run", "runId"), ("job", "namespace"), ("job", "name"))
     )

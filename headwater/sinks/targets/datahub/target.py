@@ -141,7 +141,7 @@ class DataHubTarget:
         return is_heartbeat_due(fresh, old, int(self._given.streaming_heartbeat * 1e6))
 
     def _payload(self, merged: MergedEvent, at: SinkEvent) -> Payload | None:
-        if not (proposals := self._proposals.build(merged)):
+        if not (proposals := self._proposals.build_proposals(merged)):
             return None
         body = msgspec.json.encode(proposals)
         size = len(body)

@@ -37,61 +37,61 @@ class DataHubUrns:
         self._given = options
         self._specs = [spec.split("/") for spec in options.path_specs]
         self._partition = re.compile(f"(?:{options.file_partition_regexp})$") if options.file_partition_regexp else None
-        self.of_name = lru_cache(50_000)(self._of_name)
+        self.of_name = lru_cache(50_000)(self._urn_of_name)
 
-    def dataset(self, name: Name, symlinks: Iterable[SentSymlink] = ()) -> str:
+    def dataset_urn(self, name: Name, symlinks: Iterable[SentSymlink] = ()) -> str:
         """Return the URN of a dataset: by its last table symlink, else by its name (D1, D2)."""
         tables = [] if self._given.by_path else [each for each in symlinks if each.type == "TABLE"]
-        if not tables or (self._given.naming == "sources" and _onelake(_address(name))):
+        if not tables or (self._given.naming == "sources" and _match_onelake(_address_of_name(name))):
             return self.of_name(name)
         namespace, table, _ = tables[-1]
-        rule = self._rule(namespace)
+        rule = self._rule_for_namespace(namespace)
         if namespace.startswith(_GLUE):
             parts = table.split("/")
             table = ".".join(parts[1:]) if parts[0] == "table" and len(parts) == 3 else table
-        return self._urn(rule, PlatformName("glue" if namespace.startswith(_GLUE) else self._given.hive, table))
+        return self._build_urn(rule, PlatformName("glue" if namespace.startswith(_GLUE) else self._given.hive, table))
 
-    def flow(self, job: Name, orchestrator: str) -> str:
+    def flow_urn(self, job: Name, orchestrator: str) -> str:
         """Return the URN of a job's flow (D4), without a session's id in the job's name (rule 3)."""
         name = self._given.flow_name or job_key(job, None).name.split(".", 1)[0]
         instance = self._given.flow_instance or job.namespace
         return f"urn:li:dataFlow:({escape_urn(orchestrator)},{escape_urn(name)},{escape_urn(instance)})"
 
-    def job(self, job: Name, flow: str) -> str:
+    def job_urn(self, job: Name, flow: str) -> str:
         """Return the URN of a job within its flow (D4)."""
         return f"urn:li:dataJob:({flow},{escape_urn(job_key(job, None).name)})"
 
-    def instance(self, name: Name) -> str | None:
+    def instance_of(self, name: Name) -> str | None:
         """Return the platform instance of a dataset."""
-        return self._rule(name.namespace).platform_instance or self._given.dataset_instance
+        return self._rule_for_namespace(name.namespace).platform_instance or self._given.dataset_instance
 
-    def _of_name(self, name: Name) -> str:
-        return self._urn(self._rule(name.namespace), self._place(name))
+    def _urn_of_name(self, name: Name) -> str:
+        return self._build_urn(self._rule_for_namespace(name.namespace), self._platform_name(name))
 
-    def _urn(self, rule: PlatformRule, place: PlatformName) -> str:
+    def _build_urn(self, rule: PlatformRule, place: PlatformName) -> str:
         instance = rule.platform_instance or self._given.dataset_instance
         name = f"{instance}.{place.name}" if instance else place.name
         name = name.lower() if self._given.lower_case else name
         platform = escape_urn(rule.platform or place.platform)
         return f"urn:li:dataset:(urn:li:dataPlatform:{platform},{escape_urn(name)},{rule.env or self._given.env})"
 
-    def _rule(self, namespace: str) -> PlatformRule:
+    def _rule_for_namespace(self, namespace: str) -> PlatformRule:
         return next((each for each in self._given.platforms if fnmatchcase(namespace, each.namespace)), _DEFAULT_RULE)
 
-    def _place(self, name: Name) -> PlatformName:
+    def _platform_name(self, name: Name) -> PlatformName:
         scheme, is_uri, _ = name.namespace.partition("://")
         scheme = scheme.lower()
         if not is_uri:
             return PlatformName(name.namespace, name.name)
         if scheme not in _FILES:
             return PlatformName(_RENAMED.get(scheme, scheme), name.name)
-        address = self._table(_address(name))
+        address = self._table_address(_address_of_name(name))
         if self._given.naming == "sources" and (found := _source_name(address)):
             return found
         path = address.partition("://")[2].rstrip("/")
         return PlatformName(_FILES[scheme], path if scheme == "file" else path.removeprefix("/"))
 
-    def _table(self, address: str) -> str:
+    def _table_address(self, address: str) -> str:
         """Cut an address after its table, if a path spec matches or its end is a partition (D3)."""
         parts = address.split("/")
         for spec in self._specs:
@@ -108,17 +108,17 @@ def field_urn(dataset: str, field: str) -> str:
     return f"urn:li:schemaField:({dataset},{escape_urn(field)})"
 
 
-def _address(name: Name) -> str:
+def _address_of_name(name: Name) -> str:
     return f"{name.namespace.rstrip('/') if name.namespace[-3:] != '://' else name.namespace}/{name.name.lstrip('/')}"
 
 
-def _onelake(address: str) -> re.Match[str] | None:
+def _match_onelake(address: str) -> re.Match[str] | None:
     return _ONELAKE.fullmatch(address.partition("://")[2].rstrip("/"))
 
 
 def _source_name(address: str) -> PlatformName | None:
     """Return the name that DataHub's sources of Fabric and Azure storage use; None for any other storage."""
-    if found := _onelake(address):
+    if found := _match_onelake(address):
         workspace, item, schema, table = found.groups()
         return PlatformName("fabric-onelake", f"{workspace}.{item}.{schema or 'dbo'}.{table}")
     scheme, _, rest = address.partition("://")

@@ -40,7 +40,7 @@ class PurviewAccount:
 
     def check_answer(self) -> None:
         """Raise WrongSetting if the account does not respond like Purview or denies reading."""
-        answer = self._poster.ask("GET", _type_path("Process"))
+        answer = self._poster.request("GET", _type_path("Process"))
         if answer.status != 200:
             raise WrongSetting(
                 f"The type Process returned status {answer.status}. Correct `url`, or give this identity the role "
@@ -54,55 +54,59 @@ class PurviewAccount:
     def missing_types(self, types: set[str]) -> set[str]:
         """Return the types that the account does not know; creates our own types if they are missing."""
         asked = sorted(types - self._types)
-        missing = {each for each in asked if self._ask("GET", _type_path(each)).status == 404}
+        missing = {each for each in asked if self._request("GET", _type_path(each)).status == 404}
         if fresh := sorted(missing & OUR_TYPES):
             definitions = type_definitions(fresh)
             concurrent = (409,)  # another process created them
-            self._ask("POST", f"{_ATLAS}/types/typedefs?{_VERSION}", definitions, fine=concurrent)
+            self._request("POST", f"{_ATLAS}/types/typedefs?{_VERSION}", definitions, accepted_statuses=concurrent)
         missing -= OUR_TYPES
         self._types |= types - missing
         return missing
 
-    def existing(self, kind: str, names: Iterable[str], *, related: bool = False) -> Iterator[AtlasEntity]:
+    def find_existing(self, kind: str, names: Iterable[str], *, related: bool = False) -> Iterator[AtlasEntity]:
         """Yield the existing assets of a type by qualified name; related: with the entities that refer to them."""
         address = f"{_ATLAS}/entity/bulk/uniqueAttribute/type/{kind}?{_VERSION}&minExtInfo=true" + (
             "" if related else "&ignoreRelationships=true"
         )
-        for asked in _addresses(address, "&attr_{}:qualifiedName=", names):
-            yield from self._read(asked)
+        for asked in _addresses_in_batches(address, "&attr_{}:qualifiedName=", names):
+            yield from self._read_entities(asked)
 
-    def by_guid(self, guids: Iterable[str]) -> Iterator[AtlasEntity]:
+    def entities_by_guid(self, guids: Iterable[str]) -> Iterator[AtlasEntity]:
         """Yield entities by guid."""
-        for asked in _addresses(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
-            yield from self._read(asked)
+        for asked in _addresses_in_batches(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
+            yield from self._read_entities(asked)
 
-    def search(self, words: str) -> list[FoundAsset]:
+    def search_assets(self, words: str) -> list[FoundAsset]:
         """Return up to 50 assets by words in their names."""
-        answer = self._ask("POST", f"/datamap/api/search/query?{_VERSION}", {"keywords": words, "limit": 50}, fine=())
-        return decoded(answer, FoundAssets).value
+        answer = self._request(
+            "POST", f"/datamap/api/search/query?{_VERSION}", {"keywords": words, "limit": 50}, accepted_statuses=()
+        )
+        return decode_answer(answer, FoundAssets).value
 
-    def post(self, entities: Sequence[Entity]) -> None:
+    def post_entities(self, entities: Sequence[Entity]) -> None:
         """Create or update entities in batches; a later entity may refer to an earlier one."""
         for first in range(0, len(entities), self._batch):
             some = entities[first : first + self._batch]
-            self._ask("POST", self._bulk, {"entities": assign_guids(some)}, fine=())
+            self._request("POST", self._bulk, {"entities": assign_guids(some)}, accepted_statuses=())
 
-    def delete(self, guids: Iterable[str]) -> None:
+    def delete_entities(self, guids: Iterable[str]) -> None:
         """Delete entities by guid."""
-        for asked in _addresses(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
-            self._ask("DELETE", asked)
+        for asked in _addresses_in_batches(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
+            self._request("DELETE", asked)
 
-    def _read(self, address: str) -> list[AtlasEntity]:
-        answer = self._ask("GET", address)
-        return [] if answer.status == 404 else decoded(answer, AtlasEntities).entities
+    def _read_entities(self, address: str) -> list[AtlasEntity]:
+        answer = self._request("GET", address)
+        return [] if answer.status == 404 else decode_answer(answer, AtlasEntities).entities
 
-    def _ask(self, method: str, path: str, value: object = None, fine: Sequence[int] = (404,)) -> HttpAnswer:
-        """Make one request; raises RequestFailed for a response that is neither 2xx nor among `fine`."""
+    def _request(
+        self, method: str, path: str, value: object = None, accepted_statuses: Sequence[int] = (404,)
+    ) -> HttpAnswer:
+        """Make one request; raises RequestFailed for a response that is neither 2xx nor among `accepted_statuses`."""
         try:
-            answer = self._poster.ask(method, path, None if value is None else msgspec.json.encode(value))
+            answer = self._poster.request(method, path, None if value is None else msgspec.json.encode(value))
         except (Retry, WrongSetting) as error:
             raise RequestFailed(str(error)) from error
-        if not 200 <= answer.status < 300 and answer.status not in fine:
+        if not 200 <= answer.status < 300 and answer.status not in accepted_statuses:
             raise RequestFailed(answer)
         return answer
 
@@ -114,12 +118,12 @@ class RequestFailed(Exception):
         super().__init__()
         self._cause = cause
 
-    def outcome(self, count: int) -> Outcome:
+    def outcome_for(self, count: int) -> Outcome:
         """Return the outcome for `count` payloads."""
         return retry_all(count, self._cause) if isinstance(self._cause, str) else failure_outcome(self._cause, count)
 
 
-def decoded(answer: HttpAnswer, into: type[T]) -> T:
+def decode_answer(answer: HttpAnswer, into: type[T]) -> T:
     """Decode a response; raises RequestFailed."""
     try:
         return msgspec.json.decode(answer.body, type=into)
@@ -131,7 +135,7 @@ def _type_path(name: str) -> str:
     return f"{_ATLAS}/types/entitydef/name/{name}?{_VERSION}"
 
 
-def _addresses(address: str, argument: str, values: Iterable[str]) -> Iterator[str]:
+def _addresses_in_batches(address: str, argument: str, values: Iterable[str]) -> Iterator[str]:
     """Yield addresses with several values each, assign_guids if the argument has a placeholder; none without values."""
     asked, number = address, 0
     for value in values:

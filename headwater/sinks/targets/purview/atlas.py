@@ -54,7 +54,7 @@ def is_column(entity: Entity) -> bool:
     return "relationshipAttributes" in entity
 
 
-def reference(kind: str, qualified_name: str) -> Entity:
+def entity_reference(kind: str, qualified_name: str) -> Entity:
     """Return a reference to an existing entity."""
     return {"typeName": kind, "uniqueAttributes": {"qualifiedName": qualified_name}}
 
@@ -67,10 +67,10 @@ def reference_key(found: Mapping[str, Any]) -> Key:
 def assign_guids(entities: Sequence[Entity]) -> list[Entity]:
     """Assign temporary guids within a request, by which columns refer to tables that the same request creates."""
     guids = {entity_key(each): f"-{number}" for number, each in enumerate(entities, 1)}
-    return [_related(each, guids) | {"guid": guids[entity_key(each)]} for each in entities]
+    return [_with_table_guid(each, guids) | {"guid": guids[entity_key(each)]} for each in entities]
 
 
-def _related(entity: Entity, guids: Mapping[Key, str]) -> Entity:
+def _with_table_guid(entity: Entity, guids: Mapping[Key, str]) -> Entity:
     related: dict[str, Entity] = entity.get("relationshipAttributes", {})
     here = {
         name: {"typeName": each["typeName"], "guid": guids[reference_key(each)]}
@@ -84,11 +84,11 @@ def type_definitions(names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the request body that creates these types; we need our own, as `Process` has no columnMapping."""
     wanted = [*names]
     empty: dict[str, list[dict[str, Any]]] = {f"{kind}Defs": [] for kind in ("enum", "struct", "classification")}
-    relations = [_columns_of_dataset()] if COLUMN in wanted else []
-    return {"entityDefs": [*map(_definition, wanted)], **empty, "relationshipDefs": relations}
+    relations = [_dataset_columns_definition()] if COLUMN in wanted else []
+    return {"entityDefs": [*map(_type_definition, wanted)], **empty, "relationshipDefs": relations}
 
 
-def _definition(name: str) -> dict[str, Any]:
+def _type_definition(name: str) -> dict[str, Any]:
     parent, texts, options = _TYPES[name]
     attributes = [
         {
@@ -102,7 +102,7 @@ def _definition(name: str) -> dict[str, Any]:
     return {**entity, **defined, **({"options": options} if options else {})}
 
 
-def _columns_of_dataset() -> dict[str, Any]:
+def _dataset_columns_definition() -> dict[str, Any]:
     """Return the relationship of a dataset to its columns, which are deleted with the dataset."""
     ends = (("columns", PLACEHOLDER, "SET", True), ("table", COLUMN, "SINGLE", False))
     definitions = [

@@ -21,8 +21,8 @@ from headwater.sinks.targets.purview.atlas import (
     FoundAsset,
     Key,
     entity_key,
+    entity_reference,
     is_process,
-    reference,
     reference_key,
 )
 from headwater.sinks.targets.purview.columns import column_changes
@@ -47,64 +47,68 @@ class PurviewCatalog:
         """Dataset to the asset that represents it."""
         self._looked_up_s = time.monotonic()
 
-    def upsert(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
+    def upsert_entities(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
         """Create missing datasets, then the processes that refer to them; then delete what these replace.
 
         columns: columns of datasets among the entities; assets that the sink did not create keep their own columns.
         """
         try:
-            self._upsert(entities, columns)
+            self._upsert_all(entities, columns)
         except RequestFailed:
-            self._forget()  # references to a dataset that was deleted fail, so look up again what exists
+            self._clear_caches()  # references to a dataset that was deleted fail, so look up again what exists
             raise
 
-    def _forget(self) -> None:
+    def _clear_caches(self) -> None:
         self._known.clear()
-        self._columns.forget()
+        self._columns.clear_cache()
 
-    def _upsert(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
+    def _upsert_all(self, entities: Sequence[Entity], columns: Mapping[Key, Sequence[Entity]]) -> None:
         processes = [entity for entity in entities if is_process(entity)]
         stale = time.monotonic() - self._looked_up_s > _LOOKUP_INTERVAL_S
         if not processes or stale or len(self._known) > _KNOWN:
-            self._forget()  # without processes this look-up is the only request that shows whether the target responds
+            # without processes this look-up is the only request that shows whether the target responds
+            self._clear_caches()
             self._looked_up_s = time.monotonic()
         datasets = [entity for entity in entities if not is_process(entity) and entity_key(entity) not in self._known]
-        found = self._found(datasets)
+        found = self._find_assets(datasets)
         made = {entity_key(each): each for each in datasets if entity_key(each) not in found}
-        self._account.post([each for key, table in made.items() for each in (table, *columns.get(key, ()))])
+        self._account.post_entities([each for key, table in made.items() for each in (table, *columns.get(key, ()))])
         self._known |= {entity_key(each): found.get(entity_key(each), entity_key(each)) for each in datasets}
-        self._columns.update({key: own for key, own in columns.items() if self._known[key] == key}, made)
-        sent = _newest(rewrite_references(process, self._known) for process in processes)
-        self._account.post(sent)
+        self._columns.update_columns({key: own for key, own in columns.items() if self._known[key] == key}, made)
+        sent = _newest_per_job(rewrite_references(process, self._known) for process in processes)
+        self._account.post_entities(sent)
         self._delete_placeholders({was: now for was, now in found.items() if was[0] == PLACEHOLDER and now != was})
         self._delete_replaced([process for process in sent if "outputs" in process["attributes"]])
 
-    def _found(self, datasets: Sequence[Entity]) -> dict[Key, Key]:
+    def _find_assets(self, datasets: Sequence[Entity]) -> dict[Key, Key]:
         """Return the datasets that exist with their assets; an upsert of an existing asset would rename and move it."""
         found: dict[Key, Key] = {}
         for kind, own in groupby(sorted(datasets, key=entity_key), key=lambda each: str(each["typeName"])):
             by_name = {entity_key(each)[1]: each for each in own}
-            there = {each.qualified_name for each in self._account.existing(kind, by_name)}
+            there = {each.qualified_name for each in self._account.find_existing(kind, by_name)}
             for name, each in by_name.items():
                 is_it = name in there and kind != PLACEHOLDER  # a placeholder's asset may have been scanned since then
-                if not is_it and (asset := self._search(each)):
+                if not is_it and (asset := self._search_asset(each)):
                     found[kind, name] = asset
                 elif name in there:
                     found[kind, name] = (kind, name)
         return found
 
-    def _search(self, dataset: Entity) -> Key | None:
+    def _search_asset(self, dataset: Entity) -> Key | None:
         words = search_term(dataset)
-        return match_asset(dataset, self._account.search(words)) if words else None
+        return match_asset(dataset, self._account.search_assets(words)) if words else None
 
     def _delete_placeholders(self, bound: Mapping[Key, Key]) -> None:
         """Move all references from placeholders to the assets that they stand for, then delete the placeholders."""
-        there = [*self._account.existing(PLACEHOLDER, (name for _, name in bound), related=True)]
+        there = [*self._account.find_existing(PLACEHOLDER, (name for _, name in bound), related=True)]
         by_guid = {each.guid: bound[PLACEHOLDER, each.qualified_name] for each in there}
-        users = {guid for each in there for guid in (*_processes(each, _READERS), *_processes(each, _MAKERS))}
-        others = [{"typeName": PROCESS, "attributes": each.attributes} for each in self._account.by_guid(sorted(users))]
-        self._account.post([rewrite_references(each, bound, by_guid) for each in others])
-        self._account.delete(by_guid)
+        users = {guid for each in there for guid in (*_process_guids(each, _READERS), *_process_guids(each, _MAKERS))}
+        others = [
+            {"typeName": PROCESS, "attributes": each.attributes}
+            for each in self._account.entities_by_guid(sorted(users))
+        ]
+        self._account.post_entities([rewrite_references(each, bound, by_guid) for each in others])
+        self._account.delete_entities(by_guid)
 
     def _delete_replaced(self, made: Sequence[Entity]) -> None:
         """Delete processes of a job with the same outputs that an older run created with other inputs."""
@@ -112,44 +116,45 @@ class PurviewCatalog:
         outputs: dict[str, set[str]] = defaultdict(set)
         makers: set[str] = set()
         for each in made:
-            job = _job(entity_key(each)[1])
+            job = _job_of_process(entity_key(each)[1])
             newest[job] = max(newest.get(job, ""), each["attributes"]["lastEventTime"])
-        for kind, keys in groupby(sorted({key for each in made for key in _outputs(each)}), key=lambda key: key[0]):
-            for asset in self._account.existing(kind, [name for _, name in keys], related=True):
-                makers |= _processes(asset, _MAKERS)
+        for kind, keys in groupby(sorted({key for each in made for key in _output_keys(each)}), key=lambda key: key[0]):
+            for asset in self._account.find_existing(kind, [name for _, name in keys], related=True):
+                makers |= _process_guids(asset, _MAKERS)
                 for each in made:
-                    if (kind, asset.qualified_name) in _outputs(each):
-                        outputs[_job(entity_key(each)[1])].add(asset.guid)
+                    if (kind, asset.qualified_name) in _output_keys(each):
+                        outputs[_job_of_process(entity_key(each)[1])].add(asset.guid)
         own = {entity_key(each)[1] for each in made}
-        self._account.delete(
+        self._account.delete_entities(
             each.guid
-            for each in [*self._account.by_guid(sorted(makers))]
+            for each in [*self._account.entities_by_guid(sorted(makers))]
             if each.qualified_name not in own
-            and {one["guid"] for one in each.attributes.get("outputs", ())} <= outputs[_job(each.qualified_name)]
-            and each.attributes.get("lastEventTime", "") <= newest.get(_job(each.qualified_name), "")
+            and {one["guid"] for one in each.attributes.get("outputs", ())}
+            <= outputs[_job_of_process(each.qualified_name)]
+            and each.attributes.get("lastEventTime", "") <= newest.get(_job_of_process(each.qualified_name), "")
         )
 
 
-def _newest(processes: Iterable[Entity]) -> list[Entity]:
+def _newest_per_job(processes: Iterable[Entity]) -> list[Entity]:
     """Leave out processes that a later run of the same job in this batch replaces."""
     found: dict[tuple[str, ...], Entity] = {}
     for each in sorted(processes, key=lambda process: str(process["attributes"]["lastEventTime"])):
         name = entity_key(each)[1]
         outputs = json.dumps(each["attributes"].get("outputs", ()))
-        found[(_job(name), outputs) if outputs != "[]" else (name,)] = each
+        found[(_job_of_process(name), outputs) if outputs != "[]" else (name,)] = each
     return [*found.values()]
 
 
-def _processes(entity: AtlasEntity, side: str) -> set[str]:
+def _process_guids(entity: AtlasEntity, side: str) -> set[str]:
     """Return the guids of our processes that read or write an asset."""
     return {one["guid"] for one in entity.relationship_attributes.get(side) or () if one["typeName"] == PROCESS}
 
 
-def _outputs(process: Entity) -> list[Key]:
+def _output_keys(process: Entity) -> list[Key]:
     return [*map(reference_key, process["attributes"]["outputs"])]
 
 
-def _job(name: str) -> str:
+def _job_of_process(name: str) -> str:
     """Return the part of a process's qualified name that identifies its job."""
     return name.rpartition("/processes/")[0]
 
@@ -162,35 +167,35 @@ class ColumnSync:
         self._sent: dict[Key, bytes] = {}
         """Table to the hash of the columns sent last; a schema recurs with every run."""
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Clear the cache."""
         self._sent.clear()
 
-    def update(self, columns: Mapping[Key, Sequence[Entity]], made: Collection[Key]) -> None:
+    def update_columns(self, columns: Mapping[Key, Sequence[Entity]], made: Collection[Key]) -> None:
         """Send the columns that differ, then delete removed ones; made: tables just created with their columns."""
-        news = {key: digest for key, own in columns.items() if (digest := _digest(own)) != self._sent.get(key)}
+        news = {key: digest for key, own in columns.items() if (digest := _columns_digest(own)) != self._sent.get(key)}
         by_type: dict[str, list[str]] = defaultdict(list)
         for kind, name in news.keys() - made:
             by_type[kind].append(name)
         changed: list[Entity] = []
         removed: list[str] = []
         for kind, names in by_type.items():
-            for table in self._account.existing(kind, sorted(names), related=True):
+            for table in self._account.find_existing(kind, sorted(names), related=True):
                 own = columns[kind, table.qualified_name]
-                sent, left = column_changes(table, self._there(table, own[0]["typeName"]), own)
+                sent, left = column_changes(table, self._existing_columns(table, own[0]["typeName"]), own)
                 changed += sent
                 removed += left
-        self._account.post(changed)
-        self._account.delete(removed)
+        self._account.post_entities(changed)
+        self._account.delete_entities(removed)
         self._sent |= news
 
-    def _there(self, table: AtlasEntity, kind: str) -> list[AtlasEntity]:
+    def _existing_columns(self, table: AtlasEntity, kind: str) -> list[AtlasEntity]:
         sides = (side for side in table.relationship_attributes.values() if isinstance(side, list))
         guids = {one["guid"] for side in sides for one in side if one.get("typeName") == kind}
-        return [*self._account.by_guid(sorted(guids))]
+        return [*self._account.entities_by_guid(sorted(guids))]
 
 
-def _digest(columns: Sequence[Entity]) -> bytes:
+def _columns_digest(columns: Sequence[Entity]) -> bytes:
     return sha256(msgspec.json.encode([each["attributes"] for each in columns])).digest()
 
 
@@ -219,7 +224,7 @@ def rewrite_references(
     attributes = dict(entity["attributes"])
     for side in ("inputs", "outputs"):
         if side in attributes:
-            references = [_rewritten_reference(each, bound, by_guid) for each in attributes[side]]
+            references = [_rewrite_reference(each, bound, by_guid) for each in attributes[side]]
             attributes[side] = [each for place, each in enumerate(references) if each not in references[:place]]
     names = {was[1]: now[1] for was, now in bound.items()}
     mapping = json.loads(attributes.get("columnMapping") or "[]")
@@ -230,18 +235,18 @@ def rewrite_references(
     return {"typeName": entity["typeName"], "attributes": attributes}
 
 
-def _rewritten_reference(found: Entity, bound: Mapping[Key, Key], by_guid: Mapping[str, Key]) -> Entity:
+def _rewrite_reference(found: Entity, bound: Mapping[Key, Key], by_guid: Mapping[str, Key]) -> Entity:
     if "guid" in found and found["guid"] not in by_guid:
         return {"typeName": found["typeName"], "guid": found["guid"]}
     key = by_guid[found["guid"]] if "guid" in found else reference_key(found)
-    return reference(*bound.get(key, key))
+    return entity_reference(*bound.get(key, key))
 
 
 def _has_same_name(dataset: Entity, found: FoundAsset) -> bool:
-    return _normal(entity_key(dataset)[1]) == _normal(found.qualified_name)
+    return _normalised_name(entity_key(dataset)[1]) == _normalised_name(found.qualified_name)
 
 
-def _normal(name: str) -> str:
+def _normalised_name(name: str) -> str:
     return _PATTERN.sub("", name.lower().rstrip("/")).rstrip("/").replace(".dfs.", ".blob.")
 
 

@@ -17,8 +17,8 @@ from headwater.sinks.targets.purview.atlas import (
     Entity,
     Key,
     entity_key,
+    entity_reference,
     is_column,
-    reference,
     reference_key,
 )
 from headwater.tables import SCHEMAS
@@ -40,7 +40,7 @@ class ColumnsRule(ConfigModel):
     data_type: str = Field("data_type", pattern=r"^\w+$", description="Attribute for the data type.")
     description: str = Field("description", pattern=r"^\w+$", description="Attribute for the description.")
 
-    def template(self, holes: set[str]) -> Template:
+    def parse_template(self, holes: set[str]) -> Template:
         """Read the qualified name; raises ValueError with the problem."""
         if taken := holes & {"qualified_name", "column"}:
             raise ValueError(f"the hole {min(taken)!r} is reserved in `columns`; rename it in your rule")
@@ -54,7 +54,7 @@ class ColumnNames(NamedTuple):
     template: Template
     holes: Mapping[str, str]
 
-    def of(self, column: str) -> str:
+    def qualified_name(self, column: str) -> str:
         """Return a column's qualified name; `#` is escaped, so that table `a#b` and column `b#c` stay distinct."""
         escaped = column.replace("%", "%25").replace("#", "%23")
         return self.template.fill({**self.holes, "column": escaped})
@@ -66,7 +66,7 @@ def names_of_placeholder(qualified_name: str) -> ColumnNames:
 
 
 _OURS = ColumnsRule.model_validate({"type": COLUMN})
-_OURS_TEMPLATE = _OURS.template(set())
+_OURS_TEMPLATE = _OURS.parse_template(set())
 
 
 class ColumnBuilder:
@@ -76,28 +76,28 @@ class ColumnBuilder:
         self._schemas: dict[str, Content] = {}
         self._made: dict[tuple[str, str], list[Entity]] = {}
 
-    def learn(self, contents: Iterable[Content]) -> None:
+    def add_schemas(self, contents: Iterable[Content]) -> None:
         """Remember the schema facets of an event."""
         self._schemas |= {each.content_hash: each for each in contents if each.table == SCHEMAS.name}
 
-    def columns(self, table: Entity, names: ColumnNames, schema: str, time: str) -> list[Entity]:
+    def columns_of_table(self, table: Entity, names: ColumnNames, schema: str, time: str) -> list[Entity]:
         """Return the columns of a table from a schema, given by hash; time: event time of the schema."""
         key = entity_key(table)[1], schema
         if key not in self._made:
-            self._made[key] = _columns(table, names, content_rows(self._schemas[schema]))
+            self._made[key] = _column_entities(table, names, content_rows(self._schemas[schema]))
         mark = {MARK: time}
         return [{**each, "customAttributes": mark} for each in self._made[key]]
 
 
-def _columns(table: Entity, names: ColumnNames, rows: Iterable[Row]) -> list[Entity]:
+def _column_entities(table: Entity, names: ColumnNames, rows: Iterable[Row]) -> list[Entity]:
     """Return each column once, nested ones with the names of `columnMapping`; columns without a name are skipped."""
-    rule, table_ = names.rule, reference(*entity_key(table))
+    rule, table_ = names.rule, entity_reference(*entity_key(table))
     found: dict[str, Entity] = {}
     for _, _, path, data_type, text in rows:
         if column := ".".join(path):
             attributes = {
                 "name": column,
-                "qualifiedName": names.of(column),
+                "qualifiedName": names.qualified_name(column),
                 rule.data_type: data_type or _UNKNOWN,
                 rule.description: text or "",
             }
@@ -118,7 +118,9 @@ def newest_columns(some: Iterable[Iterable[Entity]]) -> dict[Key, list[Entity]]:
         for each in filter(is_column, entities):
             (table,) = each["relationshipAttributes"].values()
             columns[reference_key(table)].append(each)
-        found |= {key: own for key, own in columns.items() if key not in found or _time(found[key]) <= _time(own)}
+        found |= {
+            key: own for key, own in columns.items() if key not in found or _event_time(found[key]) <= _event_time(own)
+        }
     return found
 
 
@@ -131,7 +133,7 @@ def column_changes(
     """
     marks = [(each.custom_attributes or {}).get(MARK) for each in existing]
     is_ours = table.type_name == PLACEHOLDER or MARK in (table.custom_attributes or {})
-    if not is_ours or None in marks or max((mark or "" for mark in marks), default="") > _time(wanted):
+    if not is_ours or None in marks or max((mark or "" for mark in marks), default="") > _event_time(wanted):
         return (), []
     known = {each.qualified_name: each for each in existing}
     changed = [each for each in wanted if not _is_current(known.get(entity_key(each)[1]), each)]
@@ -146,5 +148,5 @@ def _is_current(existing: AtlasEntity | None, wanted: Entity) -> bool:
     )
 
 
-def _time(columns: Sequence[Entity]) -> str:
+def _event_time(columns: Sequence[Entity]) -> str:
     return str(columns[0]["customAttributes"][MARK])

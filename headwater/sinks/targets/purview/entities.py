@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from headwater.events.times import iso
+from headwater.events.times import iso_time
 from headwater.lineage.edges.facet_contents import FacetContentsInMemory
 from headwater.lineage.edges.output_lineage import EdgeRules, OutputLineage
 from headwater.lineage.edges.run_edges import derive_output_lineages
@@ -25,7 +25,7 @@ from headwater.lineage.runs.jobs import job_key, run_id_of
 from headwater.lineage.runs.merged_run import Run, merge_run
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.sinks.interface.shape import SinkEvent
-from headwater.sinks.targets.purview.atlas import PLACEHOLDER, PROCESS, Entity, reference
+from headwater.sinks.targets.purview.atlas import PLACEHOLDER, PROCESS, Entity, entity_reference
 from headwater.sinks.targets.purview.columns import MARK, ColumnBuilder
 from headwater.sinks.targets.purview.names import QualifiedName, QualifiedNames
 
@@ -39,20 +39,20 @@ class EntityBuilder:
         """Canonical name to the spelling that is written, so that a batch spells each dataset in one way."""
         self._contents = FacetContentsInMemory()
         self._columns = ColumnBuilder()
-        self._reader = FactsReader(self._canonical, self._contents, event_rules=names.forms.of_events)
+        self._reader = FactsReader(self._canonical_name, self._contents, event_rules=names.forms.of_events)
 
-    def facts(self, event: SinkEvent) -> RunFacts:
+    def read_facts(self, event: SinkEvent) -> RunFacts:
         """Read an event."""
         read = self._reader.read_body(event.body.decode())
-        self._columns.learn(read.contents)
+        self._columns.add_schemas(read.contents)
         facets = self._reader.add_shape(read.said, read.contents)
         return self._reader.facts_of_event(event.head.event_id, event.head.received_us, read, facets)
 
-    def of_state(self, fact: RunFacts) -> list[Entity]:
+    def job_state_entities(self, fact: RunFacts) -> list[Entity]:
         """Return the job of an event with the event's state."""
-        return [_job(merge_run([fact], NameResolver()))]
+        return [_job_entity(merge_run([fact], NameResolver()))]
 
-    def of_run(self, facts: Sequence[RunFacts]) -> list[Entity]:
+    def run_entities(self, facts: Sequence[RunFacts]) -> list[Entity]:
         """Return the entities of one run, or one declaration: datasets before the processes that refer to them."""
         naming = NameResolver()
         naming.bind(link for fact in facts for link in event_bindings(fact))
@@ -60,21 +60,23 @@ class EntityBuilder:
         rules = EdgeRules(self._contents, naming, lambda _, column: column, lambda _, __: None)
         mentions = (*run.inputs.values(), *run.outputs.values())
         schemas = {each.name.plain: each.schema for each in mentions if each.schema}
-        of_run = partial(self._dataset, schemas, iso(run.last_us) or "")
+        of_run = partial(self._dataset_and_column_entities, schemas, iso_time(run.last_us) or "")
         datasets: dict[str, list[Entity]] = {}
-        processes = [] if run.kind == "DATASET" else [_job(run)]
-        for inputs, lineages in _by_inputs(derive_output_lineages(run, rules)).items():
+        processes = [] if run.kind == "DATASET" else [_job_entity(run)]
+        for inputs, lineages in _group_by_inputs(derive_output_lineages(run, rules)).items():
             outputs = sorted(each.output.plain for each in lineages if each.output)
             if run.kind == "DATASET" and not inputs:
                 datasets |= dict(map(of_run, outputs))  # it describes them, and no job makes them
                 continue
             datasets |= dict(map(of_run, [*inputs, *outputs]))
-            processes.append(self._process(run, inputs, outputs, lineages))
+            processes.append(self._process_entity(run, inputs, outputs, lineages))
         return [*chain.from_iterable(datasets.values()), *processes]
 
-    def _dataset(self, schemas: Mapping[Name, str], time: str, name: Name) -> tuple[str, list[Entity]]:
+    def _dataset_and_column_entities(
+        self, schemas: Mapping[Name, str], time: str, name: Name
+    ) -> tuple[str, list[Entity]]:
         """Return a dataset followed by its columns, if they have a type and an event reports them."""
-        found = self._qualified(name)
+        found = self._qualified_name(name)
         attributes = {"name": found.shown, "qualifiedName": found.qualified_name}
         if found.type == PLACEHOLDER:
             attributes |= dict(zip(("openlineageNamespace", "openlineageName"), name.parts, strict=True))
@@ -82,15 +84,15 @@ class EntityBuilder:
         if found.columns is None:
             return found.qualified_name, [table]
         table["customAttributes"] = {MARK: "made"}
-        columns = self._columns.columns(table, found.columns, schemas[name], time) if name in schemas else ()
+        columns = self._columns.columns_of_table(table, found.columns, schemas[name], time) if name in schemas else ()
         return found.qualified_name, [table, *columns]
 
-    def _process(
+    def _process_entity(
         self, run: Run, inputs: Sequence[Name], outputs: Sequence[Name], lineages: Sequence[OutputLineage]
     ) -> Entity:
-        read, written = self._references(inputs), self._references(outputs)
-        entity = _job(run)
-        hashes = f"{self._hash(inputs)}->{self._hash(outputs)}"
+        read, written = self._dataset_references(inputs), self._dataset_references(outputs)
+        entity = _job_entity(run)
+        hashes = f"{self._names_hash(inputs)}->{self._names_hash(outputs)}"
         entity["attributes"] |= {
             "qualifiedName": f"{entity['attributes']['qualifiedName']}/processes/{hashes}",
             "inputs": read,
@@ -99,23 +101,23 @@ class EntityBuilder:
         }
         return entity
 
-    def _canonical(self, namespace: str, name: str) -> Name:
+    def _canonical_name(self, namespace: str, name: str) -> Name:
         canonical = self._names.forms.canonical(namespace, name)
         if (namespace, name) != canonical.parts:
             sent = Name(namespace, name)
-            self._sent[canonical] = min(self._sent.get(canonical, sent), sent, key=_preference)
+            self._sent[canonical] = min(self._sent.get(canonical, sent), sent, key=_spelling_preference)
         return canonical
 
-    def _qualified(self, name: Name) -> QualifiedName:
-        return self._names.of(name, self._sent.get(name))
+    def _qualified_name(self, name: Name) -> QualifiedName:
+        return self._names.qualified_name(name, self._sent.get(name))
 
-    def _references(self, names: Iterable[Name]) -> list[Entity]:
-        found = {each.qualified_name: each for each in map(self._qualified, names)}
-        return [reference(each.type, each.qualified_name) for _, each in sorted(found.items())]
+    def _dataset_references(self, names: Iterable[Name]) -> list[Entity]:
+        found = {each.qualified_name: each for each in map(self._qualified_name, names)}
+        return [entity_reference(each.type, each.qualified_name) for _, each in sorted(found.items())]
 
-    def _hash(self, names: Iterable[Name]) -> str:
+    def _names_hash(self, names: Iterable[Name]) -> str:
         """Return the hash in a process's name, of canonical names, so that other spellings give the same process."""
-        found = sorted({self._names.of(name).qualified_name for name in names})
+        found = sorted({self._names.qualified_name(name).qualified_name for name in names})
         return sha256("\n".join(found).encode()).hexdigest()[:32]
 
     def _column_mapping(self, lineages: Iterable[OutputLineage]) -> list[dict[str, Any]]:
@@ -124,7 +126,9 @@ class EntityBuilder:
         for lineage in lineages:
             for edge in lineage.edges:
                 if lineage.output and edge.target is not None and edge.transformation.is_direct:
-                    pair = tuple(self._qualified(each.plain).qualified_name for each in (edge.source, lineage.output))
+                    pair = tuple(
+                        self._qualified_name(each.plain).qualified_name for each in (edge.source, lineage.output)
+                    )
                     pairs.setdefault((pair[0], pair[1]), {})[edge.column, edge.target] = None
         return [
             {
@@ -135,7 +139,7 @@ class EntityBuilder:
         ]
 
 
-def _by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...], list[OutputLineage]]:
+def _group_by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...], list[OutputLineage]]:
     """Group outputs by equal inputs: a single process with all of them would connect every input to every output."""
     same: dict[tuple[int, int], list[OutputLineage]] = {}
     for each in lineages:  # thousands of outputs share one tuple of inputs
@@ -147,7 +151,7 @@ def _by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...], list
     return found
 
 
-def _job(run: Run) -> Entity:
+def _job_entity(run: Run) -> Entity:
     """Return the entity of a job; for declared datasets, an entity for their producer."""
     namespace, name = run.job_key.parts if run.kind != "DATASET" else ("declared", run.producer)
     shown = job_key(run.job, None).name if run.kind != "DATASET" else name  # the job key may contain an artifact's id
@@ -159,12 +163,12 @@ def _job(run: Run) -> Entity:
             "jobNamespace": namespace,
             "jobName": shown,
             "openlineageState": run.state,
-            "lastEventTime": iso(run.last_us) or "",
+            "lastEventTime": iso_time(run.last_us) or "",
             "openlineageRunId": run_id_of(run.key) if run.kind == "RUN" else "",
         },
     }
 
 
-def _preference(sent: Name) -> tuple[int, str, str]:
+def _spelling_preference(sent: Name) -> tuple[int, str, str]:
     """Prefer a table without a schema, then capital letters; independent of the order of events."""
     return count_parts(sent.name), sent.name, sent.namespace

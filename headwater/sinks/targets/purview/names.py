@@ -38,12 +38,12 @@ class QualifiedNameRule(ConfigModel):
     columns: ColumnsRule | None = Field(None, description="Type of the columns; without it, columns are not created.")
 
     @model_validator(mode="after")
-    def _can_be_read(self) -> Self:
+    def _check_rule(self) -> Self:
         if (self.type is None) != (self.qualified_name is None):
             raise ValueError("`type` and `qualified_name` need each other; without both, the rule makes a placeholder")
         if self.columns and self.type is None:
             raise ValueError("`columns` needs `type`; the columns of a placeholder have a built-in type")
-        _compiled(self)
+        _compile_rule(self)
         return self
 
 
@@ -58,7 +58,7 @@ class QualifiedName(NamedTuple):
     columns: ColumnNames | None = None
 
 
-class _Compiled(NamedTuple):
+class _CompiledRule(NamedTuple):
     rule: QualifiedNameRule
     namespace: Pattern
     name: Pattern
@@ -77,7 +77,7 @@ class _Compiled(NamedTuple):
         if space is None or name is None:
             return None
         if self.rule.type is None or self.qualified_name is None:
-            return _placeholder(dataset, self.rule.id, self.rule.why, sent.display)
+            return _placeholder_name(dataset, self.rule.id, self.rule.why, sent.display)
         holes = space.groupdict() | name.groupdict() | {_WORKSPACE: workspace or ""}
         shown = self.shown.fill(holes) if self.shown else sent.display
         named = self.qualified_name.fill(holes)
@@ -102,7 +102,7 @@ class _SentName:
     def display(self) -> str:
         """Return the display name in OneLake, whose names contain ids; else the last part of a path, or the name."""
         form = display_form(self._dataset, self._forms.onelake_names)
-        return _last(self._dataset.name) if form == self._dataset.name else form
+        return _last_path_part(self._dataset.name) if form == self._dataset.name else form
 
     @property
     def spelling(self) -> Name:
@@ -110,27 +110,27 @@ class _SentName:
         if self._sent is None:
             return self._dataset
         steps = reversed(self._forms.explain(*self._sent.parts))
-        found = (each.before for each in steps if _folded(each.before) == _folded(self._dataset))
+        found = (each.before for each in steps if _casefolded(each.before) == _casefolded(self._dataset))
         return next((each for each in found if each.name != self._dataset.name), self._dataset)
 
 
 class QualifiedNames:
     """The rules of a sink, followed by the shipped ones."""
 
-    def __init__(self, own: Iterable[QualifiedNameRule], forms: NameRules, workspace: str | None = None) -> None:
+    def __init__(self, sink_rules: Iterable[QualifiedNameRule], forms: NameRules, workspace: str | None = None) -> None:
         """forms: rules for names as sent (rule 2); workspace: host of the Databricks workspace with the Hive tables."""
         self._workspace = workspace
-        self._rules = [_compiled(rule) for rule in (*own, *_shipped())]
+        self._rules = [_compile_rule(rule) for rule in (*sink_rules, *_shipped_rules())]
         self.forms = forms
 
     @property
-    def types(self) -> list[str]:
+    def entity_types(self) -> list[str]:
         """Return all types of the rules in order, without repeats; a column type follows the type of its table."""
         rules = (each.rule for each in self._rules)
         types = chain.from_iterable((each.type, each.columns.type if each.columns else None) for each in rules)
         return list(dict.fromkeys(each for each in types if each))
 
-    def of(self, dataset: Name, sent: Name | None = None) -> QualifiedName:
+    def qualified_name(self, dataset: Name, sent: Name | None = None) -> QualifiedName:
         """Return type and qualified name of a dataset, given its canonical name; every name has a result.
 
         sent: the name as a producer sent it, for its letter case and whether it has a schema.
@@ -138,35 +138,35 @@ class QualifiedNames:
         spelling = _SentName(dataset, sent, self.forms)
         found = (each.apply(dataset, spelling, self._workspace) for each in self._rules)
         unknown = "no rule matches its name"
-        return next((each for each in found if each), None) or _placeholder(
+        return next((each for each in found if each), None) or _placeholder_name(
             dataset, "placeholder", unknown, spelling.display
         )
 
-    def explain(self, namespace: str, name: str) -> dict[str, Any]:
+    def explain_name(self, namespace: str, name: str) -> dict[str, Any]:
         """Return the rules that lead from a name as sent to its canonical name, and to the qualified name."""
         steps = [
             {"rule": step.rule, **step.after.shown, "why": step.why} for step in self.forms.explain(namespace, name)
         ]
-        found = self.of(self.forms.canonical(namespace, name), Name(namespace, name))._asdict()
+        found = self.qualified_name(self.forms.canonical(namespace, name), Name(namespace, name))._asdict()
         return {"items": steps, **{key: value for key, value in found.items() if key != "columns"}}
 
 
-def _placeholder(dataset: Name, rule: str, why: str, shown: str) -> QualifiedName:
+def _placeholder_name(dataset: Name, rule: str, why: str, shown: str) -> QualifiedName:
     qualified_name = f"openlineage-dataset://{quote(dataset.namespace, safe='')}/{dataset.name}"
     columns = names_of_placeholder(qualified_name)
     return QualifiedName(PLACEHOLDER, qualified_name, shown, rule, why, columns)
 
 
-def _folded(name: Name) -> tuple[str, str]:
+def _casefolded(name: Name) -> tuple[str, str]:
     return name.namespace.lower(), name.name.lower()
 
 
-def _last(name: str) -> str:
+def _last_path_part(name: str) -> str:
     """Return the last part of a path; other names unchanged."""
     return name.rstrip("/").rpartition("/")[2] or name
 
 
-def _compiled(rule: QualifiedNameRule) -> _Compiled:
+def _compile_rule(rule: QualifiedNameRule) -> _CompiledRule:
     """Compile patterns and templates; raises ValueError with the problem."""
     namespace, name = read_pattern(rule.namespace), read_pattern(rule.name)
     holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
@@ -176,12 +176,12 @@ def _compiled(rule: QualifiedNameRule) -> _Compiled:
     if _WORKSPACE in holes | named:
         raise ValueError(f"the hole {_WORKSPACE!r} is reserved for the sink's option; rename it")
     templates = [read_template(text, known) if text else None for text in (rule.qualified_name, rule.shown)]
-    columns = rule.columns.template(known) if rule.columns else None
+    columns = rule.columns.parse_template(known) if rule.columns else None
     holes_used = {hole for each in (*templates, columns) if each for _, hole, _ in each.placeholders}
-    return _Compiled(rule, namespace, name, templates[0], templates[1], columns, _WORKSPACE in holes_used)
+    return _CompiledRule(rule, namespace, name, templates[0], templates[1], columns, _WORKSPACE in holes_used)
 
 
 @cache
-def _shipped() -> tuple[QualifiedNameRule, ...]:
+def _shipped_rules() -> tuple[QualifiedNameRule, ...]:
     text = files("headwater.sinks.targets.purview").joinpath("names.yaml").read_text("utf-8")
     return TypeAdapter(tuple[QualifiedNameRule, ...]).validate_python(yaml.safe_load(text))

@@ -91,15 +91,15 @@ class PurviewTarget:
         builder = EntityBuilder(self._names)
         runs: dict[str, list[RunFacts]] = defaultdict(list)
         for event in chain.from_iterable(history.values()):
-            fact = builder.facts(event)
+            fact = builder.read_facts(event)
             runs[fact.run_key].append(fact)
-        facts = [builder.facts(event) for event in events]
+        facts = [builder.read_facts(event) for event in events]
         last: dict[str, RunFacts] = {}
         for fact in facts:
             runs[fact.run_key].append(fact)
             last[fact.run_key] = fact
         return [
-            _payload(event, _entities(builder, fact, runs[fact.run_key], is_last=fact is last[fact.run_key]))
+            _payload(event, _entities_of_event(builder, fact, runs[fact.run_key], is_last=fact is last[fact.run_key]))
             for event, fact in zip(events, facts, strict=True)
         ]
 
@@ -109,23 +109,23 @@ class PurviewTarget:
         try:
             missing = self._account.missing_types({each["typeName"] for own in entities for each in own})
             refused = {
-                place: _refusal(unknown)
+                place: _unknown_types_refusal(unknown)
                 for place, own in enumerate(entities)
                 if (unknown := sorted(missing & {each["typeName"] for each in own}))
             }
             taken = [own for place, own in enumerate(entities) if place not in refused]
-            self._catalog.upsert(deduplicate(taken), newest_columns(taken))
+            self._catalog.upsert_entities(deduplicate(taken), newest_columns(taken))
         except RequestFailed as error:
-            return error.outcome(len(payloads))
+            return error.outcome_for(len(payloads))
         return Outcome(refused=refused)
 
     def check(self) -> str:
         """Check access, and which types of the rules the account does not know."""
         self._account.check_answer()
         try:
-            missing = self._account.missing_types(set(self._names.types))
+            missing = self._account.missing_types(set(self._names.entity_types))
         except RequestFailed as error:
-            raise Retry(error.outcome(1).trouble or "It returned no list of types.") from error
+            raise Retry(error.outcome_for(1).trouble or "It returned no list of types.") from error
         unknown = f"; it does not know {', '.join(sorted(missing))}: correct `names`" if missing else ""
         return f"the server responds like Purview{unknown}"
 
@@ -149,25 +149,27 @@ def qualified_names(options: Options) -> QualifiedNames:
         raise WrongQuestion(
             f"A sink of type {options.type} has no rules for qualified names. Use a sink of type purview."
         )
-    return QualifiedNames(options.names, _rules(options.rules), options.databricks_workspace)
+    return QualifiedNames(options.names, _load_rules(options.rules), options.databricks_workspace)
 
 
-def _rules(folder: Path | None) -> NameRules:
+def _load_rules(folder: Path | None) -> NameRules:
     if folder is None:
         return default_rules()
     if not folder.expanduser().is_dir():
         raise WrongSetting(f"The folder {folder} does not exist. Create it, or correct `rules`.")
     files = RulesFiles(folder.expanduser())
-    rules = files.current().names
+    rules = files.current_rules().names
     if files.problems:
         raise WrongSetting(files.problems[0])
     return rules
 
 
-def _entities(builder: EntityBuilder, fact: RunFacts, run: Sequence[RunFacts], *, is_last: bool) -> list[Entity]:
+def _entities_of_event(
+    builder: EntityBuilder, fact: RunFacts, run: Sequence[RunFacts], *, is_last: bool
+) -> list[Entity]:
     if fact.kind != "RUN":
-        return builder.of_run([fact])
-    return builder.of_run(run) if is_last else builder.of_state(fact)
+        return builder.run_entities([fact])
+    return builder.run_entities(run) if is_last else builder.job_state_entities(fact)
 
 
 def _payload(event: SinkEvent, entities: Sequence[Entity]) -> Payload:
@@ -175,7 +177,7 @@ def _payload(event: SinkEvent, entities: Sequence[Entity]) -> Payload:
     return Payload(event, body, None if entities else "it contains no job and no dataset for the catalog")
 
 
-def _refusal(types: Sequence[str]) -> str:
+def _unknown_types_refusal(types: Sequence[str]) -> str:
     return (
         f"Purview does not know the type {', '.join(types)}. Correct `names`, or register such a source; then redrive."
     )

@@ -29,7 +29,7 @@ class HeadwaterServer(Endpoint):
     every: Pause = Field(300.0, ge=1, description="Time between two queries.")
 
 
-class ExposedBy(msgspec.Struct):
+class ExposingStep(msgspec.Struct):
     """The last step of a shortest path to a column, as in the server's response."""
 
     namespace: str
@@ -46,9 +46,9 @@ class ExposedColumn(msgspec.Struct):
     dataset: str
     column: str | None
     source: dict[str, str | None] | None
-    via: ExposedBy
+    via: ExposingStep
 
-    def id_of(self, tag: str) -> str:
+    def id_with_tag(self, tag: str) -> str:
         """Return an id that distinguishes the column from others; upper and lower case are the same column."""
         identity = msgspec.json.encode((tag, self.namespace, self.dataset, (self.column or "").casefold()))
         return hashlib.sha256(identity).hexdigest()[:16]
@@ -69,7 +69,7 @@ class _UnknownTag(msgspec.Struct):
     nearest: list[str]
 
 
-class ExposedColumns:
+class ExposedColumnsClient:
     """A connection to one Headwater server."""
 
     def __init__(self, poster: Poster, url: str, tags: Sequence[str]) -> None:
@@ -78,22 +78,22 @@ class ExposedColumns:
         self._url = url
         self._tags = tags
 
-    def by_tag(self) -> dict[str, list[ExposedColumn]]:
+    def fetch_by_tag(self) -> dict[str, list[ExposedColumn]]:
         """Return all columns that contain a tag's values unmasked, by tag, without repeats.
 
         Columns that have the tag themselves are left out, because whoever tagged them knows about them.
         Raises Retry if the server does not respond, or not completely.
         """
-        return {tag: self._of(tag) for tag in self._tags}
+        return {tag: self._fetch_for_tag(tag) for tag in self._tags}
 
-    def _of(self, tag: str) -> list[ExposedColumn]:
+    def _fetch_for_tag(self, tag: str) -> list[ExposedColumn]:
         # With this order tagged columns are last, so they do not displace other columns.
         asked = urlencode({"tag": tag, "exposure": "exposed", "sort": "-exposure", "limit": _MOST})
-        answer = self._poster.ask("GET", f"/api/headwater/v1/surface?{asked}", max_bytes=_MOST_BYTES)
+        answer = self._poster.request("GET", f"/api/headwater/v1/surface?{asked}", max_bytes=_MOST_BYTES)
         if answer.status == 404 and _decode(answer.body, _UnknownTag) is not None:
             return []  # Headwater returns 404 for a tag only if no unread event could contain it
         found = _decode(answer.body, _SurfaceAnswer) if answer.status == 200 else None
-        reached = None if found is None else _untagged(found.items)
+        reached = None if found is None else _parse_untagged(found.items)
         if found is None or reached is None:
             why = answer.body[:200].decode("utf-8", "replace").strip()
             raise Retry(f"{self._url} returned no list of exposed columns, status {answer.status}: {why}")
@@ -102,14 +102,14 @@ class ExposedColumns:
                 f"{self._url} has more than {_MOST} exposed columns with the tag {tag!r}, "
                 "so no notices about new ones are sent."
             )
-        return list({each.id_of(tag): each for each in reached}.values())
+        return list({each.id_with_tag(tag): each for each in reached}.values())
 
     def close(self) -> None:
         """Close the connection."""
         self._poster.close()
 
 
-def _untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
+def _parse_untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
     """Return the items without the tag, None if an item cannot be read."""
     found = []
     for each in items:
@@ -162,17 +162,17 @@ class _ContractsAnswer(msgspec.Struct):
     truncated: bool
 
 
-class BrokenContracts:
+class BrokenContractsClient:
     """A connection to one Headwater server."""
 
     def __init__(self, poster: Poster, url: str) -> None:
         """url: address for messages."""
         self._poster, self._url = poster, url
 
-    def broken(self) -> list[BrokenContract]:
+    def fetch_broken(self) -> list[BrokenContract]:
         """Return all broken contracts; raises Retry if the server does not respond, or not completely."""
         asked = urlencode({"limit": _MOST, "sort": "state"})
-        answer = self._poster.ask("GET", f"/api/headwater/v1/contracts?{asked}", max_bytes=_MOST_BYTES)
+        answer = self._poster.request("GET", f"/api/headwater/v1/contracts?{asked}", max_bytes=_MOST_BYTES)
         found = _decode(answer.body, _ContractsAnswer) if answer.status == 200 else None
         if found is None:
             why = answer.body[:200].decode("utf-8", "replace").strip()

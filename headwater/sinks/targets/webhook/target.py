@@ -23,19 +23,19 @@ from headwater.sinks.merging.payloads import SchemaChanges
 from headwater.sinks.merging.runs import MergedEvent
 from headwater.sinks.targets.webhook.notices import (
     NoticeKind,
-    column_exposed,
-    contract_broken,
+    column_exposed_notice,
+    contract_broken_notice,
     is_comparison,
-    run_failed,
-    run_lost,
-    schema_changed,
-    unreported_found,
+    run_failed_notice,
+    run_lost_notice,
+    schema_changed_notice,
+    unreported_found_notice,
 )
 from headwater.sinks.targets.webhook.server import (
     BrokenContract,
-    BrokenContracts,
+    BrokenContractsClient,
     ExposedColumn,
-    ExposedColumns,
+    ExposedColumnsClient,
     HeadwaterServer,
 )
 
@@ -115,8 +115,8 @@ class WebhookTarget:
         poster: Poster,
         path: str,
         notices: Sequence[NoticeKind],
-        exposed: ExposedColumns | None,
-        broken: BrokenContracts | None = None,
+        exposed: ExposedColumnsClient | None,
+        broken: BrokenContractsClient | None = None,
     ) -> None:
         """exposed, broken: connections to query for exposed columns and broken contracts, None if not wanted."""
         self._poster = poster
@@ -137,26 +137,32 @@ class WebhookTarget:
         found = []
         for event in events:
             if wants_failed and event.head.state in _ENDS:
-                found.append(Payload(event, run_failed(event)))
+                found.append(Payload(event, run_failed_notice(event)))
             elif event.head.event_id in changed:
-                found.append(Payload(event, schema_changed(event, changed[event.head.event_id])))
-            elif "unreported.found" in self._notices and is_comparison(event) and (notice := unreported_found(event)):
+                found.append(Payload(event, schema_changed_notice(event, changed[event.head.event_id])))
+            elif (
+                "unreported.found" in self._notices
+                and is_comparison(event)
+                and (notice := unreported_found_notice(event))
+            ):
                 found.append(Payload(event, notice))
         return found
 
     def convert_lost(self, event: SinkEvent, run: MergedEvent) -> Payload:
         """Return the notice of a lost run."""
-        return Payload(event, run_lost(event, run))
+        return Payload(event, run_lost_notice(event, run))
 
     def poll(self, at_us: int, turn: int) -> dict[str, list[Payload]]:
         """Return the notices of all exposed columns, by tag, and of all broken contracts.
 
         Raises Retry if a list is incomplete.
         """
-        exposed = self._exposed.by_tag() if self._exposed else {}
-        found = {tag: [_exposed(tag, each, at_us, turn) for each in columns] for tag, columns in exposed.items()}
+        exposed = self._exposed.fetch_by_tag() if self._exposed else {}
+        found = {
+            tag: [_exposed_payload(tag, each, at_us, turn) for each in columns] for tag, columns in exposed.items()
+        }
         if self._broken:
-            found[_CONTRACTS] = [_contract_broken(each, at_us, turn) for each in self._broken.broken()]
+            found[_CONTRACTS] = [_contract_broken_payload(each, at_us, turn) for each in self._broken.fetch_broken()]
         return found
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
@@ -165,10 +171,10 @@ class WebhookTarget:
 
     def check(self) -> str:
         """Post a notice of the type `ping` without content."""
-        status = self._poster.ask("POST", self._path, b'{"type":"ping","id":"msg_ping"}').status
+        status = self._poster.request("POST", self._path, b'{"type":"ping","id":"msg_ping"}').status
         if not 200 <= status < 300:
             raise WrongSetting(f"A signed ping returned status {status}. Correct `url`, `secret` or `key`.")
-        found = self._exposed.by_tag() if self._exposed else {}
+        found = self._exposed.fetch_by_tag() if self._exposed else {}
         counted = (f"{len(columns)} columns with the tag {tag!r} are exposed" for tag, columns in found.items())
         return "; ".join([f"it responds with status {status} to a signed ping", *counted])
 
@@ -180,18 +186,18 @@ class WebhookTarget:
                 each.close()
 
 
-def _exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
+def _exposed_payload(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
     """Return a notice with the position of a COMPLETE event of the job that exposes the column, for the filter."""
     job = column.via.job
-    head = StoredHead(at_us, column.id_of(tag), at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
-    return Payload(SinkEvent(WATCH, head, b""), column_exposed(tag, column, at_us, turn))
+    head = StoredHead(at_us, column.id_with_tag(tag), at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
+    return Payload(SinkEvent(WATCH, head, b""), column_exposed_notice(tag, column, at_us, turn))
 
 
-def _contract_broken(contract: BrokenContract, at_us: int, turn: int) -> Payload:
+def _contract_broken_payload(contract: BrokenContract, at_us: int, turn: int) -> Payload:
     """Return a notice with the position of a COMPLETE event of the job that broke the contract, for the filter."""
     job = next((each.job for each in contract.breaks if each.job), None) or {"namespace": "", "name": ""}
     head = StoredHead(at_us, contract.id, at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
-    return Payload(SinkEvent(WATCH, head, b""), contract_broken(contract, at_us, turn))
+    return Payload(SinkEvent(WATCH, head, b""), contract_broken_notice(contract, at_us, turn))
 
 
 def open_target(options: Options, reveal: SecretResolver) -> WebhookTarget:
@@ -202,9 +208,9 @@ def open_target(options: Options, reveal: SecretResolver) -> WebhookTarget:
     asked = given.headwater if given.poll_interval_s is not None else None
     exposed = broken = None
     if asked and "column.exposed" in given.notices:
-        exposed = ExposedColumns(open_poster(asked, reveal), asked.url, asked.tags)
+        exposed = ExposedColumnsClient(open_poster(asked, reveal), asked.url, asked.tags)
     if asked and "contract.broken" in given.notices:
-        broken = BrokenContracts(open_poster(asked, reveal), asked.url)
+        broken = BrokenContractsClient(open_poster(asked, reveal), asked.url)
     return WebhookTarget(poster, "" if "/" in bare else "/", given.notices, exposed, broken)
 
 

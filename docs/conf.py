@@ -89,10 +89,12 @@ def _toctrees(page: str, text: str) -> str:
     return "\n\n".join(trees)
 
 
-def _read(_app: Any, page: str, source: list[str]) -> None:
+def _read(app: Any, page: str, source: list[str]) -> None:
     path = HERE / f"{page}.md"
     shown = {page: file for file, page in REPOSITORY_FILES.items() if page.startswith("project/")}.get(f"{page}.md")
     written_in = ROOT / shown if shown else path
+    if shown:
+        app.env.note_dependency(str(written_in))  # read the page again if this file changes
     source[0] = _relinked(written_in.read_text("utf-8") if shown else source[0], written_in, path)
     if page.startswith(
         "decisions/0"

@@ -18,7 +18,11 @@ def unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> list[Unfinish
         job_output, lineage = snapshot.graph.sets[number]
         run, job = snapshot.newest_run(number), Job(*snapshot.job(job_output.job).parts)
         if run is not None and lineage.attempt_state:
-            state = ENDED if lineage.attempt_state == "RUNNING" and snapshot.has_ended(run) else lineage.attempt_state
+            state = (
+                ENDED
+                if lineage.attempt_state == "RUNNING" and snapshot.ended_with_parent(run)
+                else lineage.attempt_state
+            )
             each = UnfinishedRun(run, job, state, iso_time(snapshot.stats(number).last_us))
             known = found.setdefault((run, lineage.attempt_state), each)
             found[run, lineage.attempt_state] = max(known, each, key=_newest_run_key)

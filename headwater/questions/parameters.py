@@ -23,7 +23,9 @@ Dataset = Annotated[str, Help("A dataset by its name, an alias, or a unique end 
 AnyDataset = Annotated[
     str | None, Help("A dataset by its name, an alias, or a unique end of its name; default: all.", example=DATASET)
 ]
-Column = Annotated[str | None, Help("A column, in any case; default: the whole dataset.", example="email")]
+Column = Annotated[
+    str | None, Help("Name of a column, without regard to case; default: the whole dataset.", example="email")
+]
 FromNamespace = Annotated[str | None, Help("Namespace of the dataset at the start of the path.")]
 FromDataset = Annotated[str, Help("Dataset at the start of the path.")]
 FromColumn = Annotated[str | None, Help("Column at the start of the path.")]
@@ -33,7 +35,9 @@ ToColumn = Annotated[str | None, Help("Column at the end of the path.")]
 Mode = Annotated[WalkMode, Help("value: steps that pass values; any: also columns that filter, join, group or sort.")]
 Depth = Annotated[int, Help("Maximum number of edges.", most=MAX_DEPTH)]
 Limit = Annotated[int, Help("Maximum number of items.", most=MAX_LIMIT)]
-Containing = Annotated[str | None, Help("Only items with this text in a name, in any case.", longest=MAX_TEXT)]
+Containing = Annotated[
+    str | None, Help("Only items whose name contains this text, without regard to case.", longest=MAX_TEXT)
+]
 Sort = Annotated[str | None, Help("Sort by this member, such as name; -name sorts descending.", longest=MAX_TEXT)]
 Cursor = Annotated[str | None, Help("Continue after a page: its `next`.")]
 Roots = Annotated[bool, Help("only the columns at the far ends.")]

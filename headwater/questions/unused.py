@@ -129,7 +129,7 @@ def dataset_verdicts(
     numbers = counted.lifetimes.of(dataset)
     newest = counted.lifetimes.standing(dataset)
     locations = (dataset, *snapshot.naming.moved.other_current_locations(dataset))
-    ever_read = any(map(snapshot.was_read, locations))
+    ever_read = any(map(snapshot.was_read_to_write, locations))
     removed_before = removed_day(snapshot)
     subject = VerdictSubject(numbers, newest, columns, consumers, ever_read, strict, removed_before, locations)
     return column_verdicts(snapshot.graph, subject, counted)

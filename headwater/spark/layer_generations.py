@@ -43,7 +43,9 @@ def generation(spark: SparkSession, root: str, layer: str, name: str) -> TableFo
     return TableFolder(spark, f"{root}/{layer}/{name}", LAYERS[layer])
 
 
-def begin_generation(spark: SparkSession, root: str, rules_hash: str, *, force_new: bool = False) -> Folders:
+def begin_or_continue_generation(
+    spark: SparkSession, root: str, rules_hash: str, *, force_new: bool = False
+) -> Folders:
     """Create a generation next to the others. Readers ignore it until `switch`.
 
     Returns the generation of an interrupted pass if that had the same rules, unless `force_new`.

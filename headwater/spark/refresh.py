@@ -29,10 +29,10 @@ from headwater.spark.delta.versions import (
     COMMIT_METADATA_SETTING,
     is_newest,
     newest,
-    reject_concurrent_writes,
     restore_tables,
     tables_of_other_writers,
     transaction,
+    translate_write_conflicts,
     versions,
     writers,
 )
@@ -42,7 +42,7 @@ from headwater.spark.gold.gold_runs import write_runs
 from headwater.spark.gold.masking_surface import write_surface
 from headwater.spark.gold.unused_columns import write_unused
 from headwater.spark.java_names import cache_java_names
-from headwater.spark.layer_generations import LAYERS, begin_generation, current, switch
+from headwater.spark.layer_generations import LAYERS, begin_or_continue_generation, current, switch
 from headwater.spark.layer_positions import LayerPosition, Source, after_position, first_events, position_rows
 from headwater.spark.one_pass import hold_lake_lock
 from headwater.spark.silver.bronze_reading import SHAPE_COLUMNS
@@ -112,13 +112,17 @@ def refresh(
     name = f"headwater {uuid4().hex}"
     with (
         hold_lake_lock(spark, lake),
-        reject_concurrent_writes(lake),
+        translate_write_conflicts(lake),
         settings(spark, {REPLACE_WHERE_CHECK: "false", COMMIT_METADATA_SETTING: name}),
     ):
         began_s, events = time.time(), newest(bronze, EVENTS)
         was_idle = _was_idle(_last_pass(note), began_s)
         found = current(spark, lake, rules.rules_hash)
-        folders = found if found and not rebuild else begin_generation(spark, lake, rules.rules_hash, force_new=rebuild)
+        folders = (
+            found
+            if found and not rebuild
+            else begin_or_continue_generation(spark, lake, rules.rules_hash, force_new=rebuild)
+        )
         for folder in (*folders.values(), bronze):
             folder.task_bytes = task_bytes
         processed, more = 0, True

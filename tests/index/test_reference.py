@@ -489,7 +489,11 @@ def known(snapshot: Snapshot) -> tuple[object, object]:
     """Return what is known of every dataset, and what names mean."""
     found = {}
     for name in snapshot.datasets():
-        shows, stands, was_read = snapshot.shown_columns(name).names, snapshot.exists(name), snapshot.was_read(name)
+        shows, stands, was_read = (
+            snapshot.shown_columns(name).names,
+            snapshot.exists(name),
+            snapshot.was_read_to_write(name),
+        )
         found[name] = shows, stands, was_read, sorted(snapshot.tags().get(name, ()), key=repr)
     return found, snapshot.aliases()
 

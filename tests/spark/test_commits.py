@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.common.errors import LakeUnavailable
 from headwater.spark.delta.spark_delta import REPLACE_WHERE_CHECK, TableFolder, settings
 from headwater.spark.delta.transactions import DeltaCommits
-from headwater.spark.delta.versions import COMMIT_METADATA_SETTING, newest_signature, reject_concurrent_writes
+from headwater.spark.delta.versions import COMMIT_METADATA_SETTING, newest_signature, translate_write_conflicts
 from headwater.tables import Table
 from tests.support.spark.spark_files import Cost
 from tests.support.spark.spark_noise import SPARK_NOISE
@@ -110,7 +110,7 @@ def test_what_changed_meanwhile_is_not_written_over(spark: SparkSession, tmp_pat
         folder.overwrite(TABLE, folder.rows(TABLE, [("other", 2)]))
         return found
 
-    with pytest.raises(LakeUnavailable, match="Another writer changed"), reject_concurrent_writes(folder.root):
+    with pytest.raises(LakeUnavailable, match="Another writer changed"), translate_write_conflicts(folder.root):
         folder.change(TABLE, "run_key = 'a'", become)
     assert rows(folder) == [("other", 2)]
 

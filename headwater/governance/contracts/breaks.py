@@ -13,7 +13,7 @@ _NO_RUN = RunReference(None, None, None)
 
 
 class Break(NamedTuple):
-    """A broken promise. by: the run that broke it, if known.
+    """A broken promise. responsible_run: the run that broke it, if known.
 
     display_name: of the dataset, None if it equals the canonical name.
     """

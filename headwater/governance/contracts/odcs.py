@@ -251,7 +251,9 @@ def sla_properties(service: ContractService) -> list[dict[str, Any]]:
         found.append({"property": LATENCY, "value": value, "unit": unit, "description": text})
     if service.rows:
         text = "The minimum number of rows per write: half of the observed number, rounded down."
-        found.append({"property": ROWS, "value": _half_rounded_down(service.rows), "unit": "rows", "description": text})
+        found.append(
+            {"property": ROWS, "value": _half_rounded_to_first_digit(service.rows), "unit": "rows", "description": text}
+        )
     return found
 
 
@@ -280,7 +282,7 @@ def _round_duration(seconds: int, *, up: bool = False) -> tuple[int, str]:
     return seconds, "s"
 
 
-def _half_rounded_down(rows: int) -> int:
+def _half_rounded_to_first_digit(rows: int) -> int:
     """Return half of a count, rounded down to its first digit."""
     half = max(1, rows // 2)
     place = 10 ** (len(str(half)) - 1)

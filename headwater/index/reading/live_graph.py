@@ -311,7 +311,7 @@ class LiveGraph(Snapshot):
         row = self.sql.execute(query, (number,)).fetchone()
         return row[0] if row else None
 
-    def has_ended(self, run: str) -> bool:
+    def ended_with_parent(self, run: str) -> bool:
         """Return whether a run without its own end has ended with its parent or root run (rule 1.9)."""
         query = "SELECT r.state FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
         row = self.sql.execute(query, (run,)).fetchone()
@@ -489,7 +489,7 @@ class LiveGraph(Snapshot):
         query = f"SELECT 1 FROM partitioned_names WHERE name IN ({question_marks(known)}) LIMIT 1"
         return bool(known and self.sql.execute(query, known).fetchone())
 
-    def was_read(self, dataset: Name) -> bool:
+    def was_read_to_write(self, dataset: Name) -> bool:
         """Return whether any run, however old, read a dataset to write another one."""
         query = (
             "SELECT 1 FROM reads r JOIN edges v ON v.read_set = r.read_set JOIN edge_sets e ON e.number = v.edge_set "

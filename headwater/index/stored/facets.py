@@ -119,7 +119,7 @@ class NumberedDataset(Struct):
 class FacetShape(NamedTuple):
     """The descriptive facets of an event shape.
 
-    names: number of its combination of facet names. job: None if the event has no job facets.
+    facet_names_number: number of its combination of facet names. job: None if the event has no job facets.
     """
 
     datasets: tuple[NumberedDataset, ...]
@@ -175,7 +175,7 @@ class FacetShapes:
         self._shapes[event.shape, ()] = FacetShape(tuple(numbered), shape.dataset_indexes, names, job)
 
     def is_full(self) -> bool:
-        """Return whether the cache has so many entries that `forget` should clear it."""
+        """Return whether the cache has so many entries that `clear_cache` should clear it."""
         return len(self._shapes) + len(self._datasets) + len(self._in_events) > _KEEP
 
     def clear_cache(self) -> None:
@@ -231,7 +231,7 @@ def bodies_in_chunks(bodies: Bodies, sequences: Collection[int]) -> Iterator[tup
 class _JobShape(Struct):
     """A shape of one job in a batch.
 
-    shown: number of the job's display name, 0 without a job. sequence: of the newest event.
+    display_name: number of the job's display name, 0 without a job. sequence: of the newest event.
     """
 
     shape: FacetShape
@@ -259,11 +259,11 @@ class FacetTable:
         self._batch: list[NumberedDataset] = []
 
     def add_shape(self, event: Event, shape: ShapeFacts) -> None:
-        """Add the shape of an event. Required before `take` gets events of that shape."""
+        """Add the shape of an event. Required before `add_event` gets events of that shape."""
         self._shapes.add_shape(event, shape)
 
     def is_full(self) -> bool:
-        """Return whether the cache of shapes has so many entries that `forget` should clear it."""
+        """Return whether the cache of shapes has so many entries that `clear_cache` should clear it."""
         return self._shapes.is_full()
 
     def clear_cache(self) -> None:

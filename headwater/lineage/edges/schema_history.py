@@ -137,7 +137,7 @@ class ColumnListSet:
     """
 
     def __init__(self, *, has_parts: bool) -> None:
-        """by_parts: some event mentions a part of the dataset."""
+        """has_parts: some event mentions a part of the dataset."""
         self.base_list: SchemaMention | None = None
         self.first_list: SchemaMention | None = None
         self._base_authority = COMPLETE_LIST if has_parts else COMPLETE_UNLESS_PARTITIONED

@@ -139,7 +139,7 @@ class FactsReader:
         has_complete_lists: Callable[[str], bool] = lambda _: False,
         event_rules: EventRules | None = None,
     ):
-        """canonical: returns the canonical form of a name (rule 2); contents: stores new facets.
+        """canonical_name: returns the canonical form of a name (rule 2); contents: stores new facets.
 
         canonical_job: returns the canonical name of a job (rule 3), by default with the shipped rules.
         has_complete_lists: returns whether the lists of columns of a producer are complete (rule 12.6).

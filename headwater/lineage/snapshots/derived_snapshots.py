@@ -95,7 +95,7 @@ class CandidateSnapshot(Snapshot):
         """Return the tags in force, by dataset."""
         return self.tagged
 
-    def was_read(self, dataset: Name) -> bool:
+    def was_read_to_write(self, dataset: Name) -> bool:
         """Tell whether a run, at any time, read a dataset to write another one."""
         return dataset.plain in self.ever_read
 
@@ -113,7 +113,7 @@ class CandidateSnapshot(Snapshot):
         """Return the key of the newest run behind an edge set."""
         return max(self._candidates_by_edge_set[number], key=candidate_order_key).run_key
 
-    def has_ended(self, run: str) -> bool:
+    def ended_with_parent(self, run: str) -> bool:
         """Tell whether a run without a terminal event is known to have ended with its parent or its root run."""
         return run in self.ended
 

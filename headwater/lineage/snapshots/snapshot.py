@@ -362,7 +362,7 @@ class Snapshot(ABC):
         """Return the tags in force, by dataset."""
 
     @abstractmethod
-    def was_read(self, dataset: Name) -> bool:
+    def was_read_to_write(self, dataset: Name) -> bool:
         """Tell whether a run, at any time, read a dataset to write another one."""
 
     @abstractmethod
@@ -402,7 +402,7 @@ class Snapshot(ABC):
         """Return the key of the newest run behind an edge set."""
 
     @abstractmethod
-    def has_ended(self, run: str) -> bool:
+    def ended_with_parent(self, run: str) -> bool:
         """Tell whether a run without a terminal event ended with its parent or its root run (rule 1.9)."""
 
     @abstractmethod

@@ -132,7 +132,7 @@ class QueryReader:
         return self.read_query(
             node,
             named_relations,
-            scope if isinstance(node, exp.Values) else scope.subquery_scope(sees_sources=self._is_lateral),
+            scope if isinstance(node, exp.Values) else scope.outer_scope_of_subquery(sees_sources=self._is_lateral),
         )
 
     def add_source(self, node: exp.Expr, named_relations: NamedRelations, scope: Scope) -> None:

@@ -30,7 +30,7 @@ class Scope:
         key = alias.casefold() or f" {len(self.sources)}"
         self.sources[key if key not in self.sources else f"{key} {len(self.sources)}"] = relation
 
-    def subquery_scope(self, *, sees_sources: bool) -> "Scope | None":
+    def outer_scope_of_subquery(self, *, sees_sources: bool) -> "Scope | None":
         """Return the surrounding scope of a query in FROM.
 
         sees_sources: the query can use columns of the preceding tables, but only those that an event reports.

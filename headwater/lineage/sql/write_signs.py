@@ -1,4 +1,4 @@
-"""Rule 6.7: find out from the SQL of a run whether it replaces all source_query, a part of them, or partitions."""
+"""Rule 6.7: find out from the SQL of a run whether it replaces all rows, a part of them, or partitions."""
 
 import re
 from collections.abc import Iterator, Sequence

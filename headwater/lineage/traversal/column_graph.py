@@ -36,7 +36,7 @@ class Graph:
     fed_by: the edge sets that write a dataset; feeds: those that read it; of_job: those of a job.
     mentions: the dataset of each edge set that only mentions it, such as a DatasetEvent without lineage; mentioned: the
     inverse.
-    veiled: edge sets that may leave open which columns they read or what they make of them.
+    possibly_open: edge sets that may leave open which columns they read or what they make of them.
     read_only: edge sets of runs that report neither an output nor a job as target.
     unsourced: edge sets of writers that report no input.
     feeding: edge sets of reports that a dataset feeds a job, without an output (rule 4.13).
@@ -443,7 +443,7 @@ class Graph:
         middle = None
         for edge in lineage.edges:
             source = self._node(self._dataset_id(edge.source), edge.column)
-            transformation = self._transformation_numbers.get(edge.transformation) or self._transformation_number(
+            transformation = self._transformation_numbers.get(edge.transformation) or self._add_transformation(
                 edge.transformation
             )
             if edge.target is not None:
@@ -486,7 +486,7 @@ class Graph:
         self.dataset_of.append(column.dataset)
         self.keys.append(column.key or "")
 
-    def _transformation_number(self, transformation: Transformation) -> int:
+    def _add_transformation(self, transformation: Transformation) -> int:
         self._transformation_numbers[transformation] = len(self.transformations)
         self.transformations.append(transformation)
         return self._transformation_numbers[transformation]

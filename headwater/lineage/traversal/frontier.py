@@ -61,7 +61,7 @@ class FrontierSearch:
 
         allowed: 1 for each transformation that the search may follow.
         readers: also follow current readers of other generations (rule 7.4).
-        perhaps: follow steps that only may lead to a column (`MAY`); otherwise they are collected in `unsettled`.
+        follow_possible: follow steps that only may lead to a column (`POSSIBLE`); otherwise `unsettled` collects them.
         returns: a start can be reached, too.
         """
         self.starts = counted.moved_on(starts, forward=forward)
@@ -131,7 +131,7 @@ class FrontierSearch:
                 if edges.special:
                     found += self._follow_special(parent, parent, (parent, ""), live.special(parent, edges))
             if readers and self._other_generations_of(dataset):
-                self._follow_other_generations(parent, found)
+                self._follow_readers_of_other_generations(parent, found)
         return self._with_moved_steps(found) if self._counted.lifetimes.has_moves else found
 
     def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
@@ -184,7 +184,7 @@ class FrontierSearch:
                 return ordered[:most]
         return ordered
 
-    def _follow_other_generations(self, parent: int, found: list[Step]) -> None:
+    def _follow_readers_of_other_generations(self, parent: int, found: list[Step]) -> None:
         """Follow the edges of current readers from the same column in other generations of the dataset (rule 7.4)."""
         for other in self._other_generations_of(self._graph.dataset_of[parent]):
             before = len(found)

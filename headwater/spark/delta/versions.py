@@ -92,7 +92,7 @@ def newest_signature(folder: TableFolder, table: Table) -> str | None:
 
 
 @contextmanager
-def reject_concurrent_writes(root: str) -> Iterator[None]:
+def translate_write_conflicts(root: str) -> Iterator[None]:
     """Raise LakeUnavailable if Delta rejects a commit because of a concurrent one."""
     try:
         yield

@@ -42,7 +42,7 @@ class StoredRuns:
         shapes: Shapes,
         names: NameRules,
     ):
-        """begins: prefixes of the run keys in `parsed`, whose rows are those of `bronze_reading.PARSED`."""
+        """prefixes: those of the run keys in `parsed`, whose rows are those of `bronze_reading.PARSED`."""
         self.parsed = parsed
         self.batch_run_keys = parsed.select("run_key").distinct()
         self._folder = folder

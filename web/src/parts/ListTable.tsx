@@ -31,7 +31,7 @@ interface Props<N extends ListQuestion> {
   prefix?: string;
   /** Whether the list has a text filter. Search results have none. */
   filtered?: boolean;
-  /** Content shown insteadOfError of an error that the page can explain. */
+  /** Content shown instead of an error that the page can explain. */
   insteadOfError?: (error: Error) => ReactNode;
   /** Content above the table, from the other parts of the answer. */
   children?: (list: NonNullable<List<N>['first']>, items: readonly Item<N>[]) => ReactNode;

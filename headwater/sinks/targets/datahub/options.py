@@ -88,7 +88,7 @@ class DataHubOptions(HttpOptions):
     adls_options: dict[str, str | SecretReference] = Field(
         {},
         alias="adls.options",
-        description="`account_name` and `account_key`, or `sas_token`; default: this identity.",
+        description="`account_name` and `account_key`, or `sas_token`; default: the Azure identity of this process.",
     )
     log_mcps: bool = Field(False, alias="log.mcps", description="Also write each proposal to the log.")
     coalesce_jobs: bool = Field(True, description="Send a Spark application as one job, when it ends or is idle.")

@@ -84,10 +84,10 @@ def log_state(readers: Sequence[LogReader], bronze: Bronze) -> dict[str, Any]:
         }  # fmt: skip
 
     source = readers[0].source
-    past = [{"incarnation": name, "received": received} for name, received, _ in bronze.ended_epochs()]
+    ended_epochs = [{"incarnation": name, "received": received} for name, received, _ in bronze.ended_epochs()]
     return {
         "log": source.log,
         "incarnation": source.epoch,
         "items": call_all_readers(readers, partition_state),
-        "past": past,
+        "past": ended_epochs,
     }

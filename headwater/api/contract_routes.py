@@ -130,8 +130,10 @@ def _contract_states(folder: Path, observed: ObservedAnswers) -> Iterator[Contra
         except GiveUp as error:
             yield ContractState(name, None, None, "unreadable", 0, [], str(error))
             continue
-        alone = file.promises[0] if len(file.promises) == 1 else None
-        yield _contract_state(name, checked, alone.asked.text if alone else None, file.promises[0].version)
+        only_promise = file.promises[0] if len(file.promises) == 1 else None
+        yield _contract_state(
+            name, checked, only_promise.asked.text if only_promise else None, file.promises[0].version
+        )
     for path in policy_files([folder]):
         try:
             yield _contract_state(path.name, check_policies(path, observed), None, None)

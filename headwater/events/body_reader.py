@@ -47,7 +47,7 @@ class BodyReader:
         self._facets = FacetReader()
         self._datasets: Memo[SentDataset] = Memo()
         self._shapes: Memo[SentDataset] = Memo(_SHAPES_BYTES)
-        self._said: Memo[EventShape] = Memo(_SHAPES_BYTES)
+        self._event_shapes: Memo[EventShape] = Memo(_SHAPES_BYTES)
 
     def read_event(self, body: bytes) -> Event:
         """Parse one body. Raises InvalidEvent if it is not an event."""
@@ -67,7 +67,7 @@ class BodyReader:
         if any(each.namespace == _UNKNOWN_BROKER for each in (*inputs, *outputs)):
             flags = (*flags, "unknown_broker")
         parent, root = run.parent.cells(), (run.parent.root or NO_PARENT).cells()
-        said = self._cached_shape(run, job, inputs, outputs)
+        event_shape = self._cached_shape(run, job, inputs, outputs)
         return Event(
             id=digest or _event_digest(wire, run, job, inputs, outputs),
             kind=kind,
@@ -86,11 +86,11 @@ class BodyReader:
             root_job_name=root[2],
             run_facets=run.text,
             versions=_dataset_versions(inputs, outputs),
-            shape=said.shape,
+            shape=event_shape.shape,
             inputs=tuple(inputs),
             outputs=tuple(outputs),
             lineage_hashes=_lineage_hashes(run, job, inputs, outputs),
-            said=said,
+            event_shape=event_shape,
             run_contents=run.tables,
             job_contents=job.values + job.tables,
             flags=flags,
@@ -141,9 +141,9 @@ class BodyReader:
         names, lineage = run.known, run.hash_or_deleted("lineage")
         shapes = [dataset.shape for dataset in inputs], [dataset.shape for dataset in outputs]
         key = msgpack.encode((names, run.artifact, lineage, job.digest, *shapes))
-        found = self._said.get(key)
+        found = self._event_shapes.get(key)
         if found is None:
-            found = self._said.put(key, _to_event_shape(digest_of(key).hex(), run, job, inputs, outputs))
+            found = self._event_shapes.put(key, _to_event_shape(digest_of(key).hex(), run, job, inputs, outputs))
         return found
 
 

@@ -67,8 +67,8 @@ def _python_exceptions(lines: Sequence[str]) -> Iterator[TracedException]:
     begins = [at for at, line in enumerate(lines) if line == _TRACEBACK]
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
         own = [line for line in lines[begin:end] if line not in _NEXT]
-        said = next((at for at, line in enumerate(own) if at and line.strip() and not line.startswith(" ")), 0)
-        yield _to_traced_exception(own[said], [line for at, line in enumerate(own) if at != said])
+        message_line = next((at for at, line in enumerate(own) if at and line.strip() and not line.startswith(" ")), 0)
+        yield _to_traced_exception(own[message_line], [line for at, line in enumerate(own) if at != message_line])
 
 
 def _to_traced_exception(what: str, trace: Sequence[str]) -> TracedException:
@@ -140,12 +140,12 @@ def failed_tests(facet: str, value: Any) -> list[FacetTest]:
 
 def failure_reason(facets: Mapping[str, bytes]) -> str | None:
     """Return in one line why a run failed: the root cause, or else a failed test. facets: raw texts by name."""
-    said = {name: decode(text) for name, text in facets.items()}
-    error = next((each for each in errors_in(said) if each.of == "run"), None)
+    facet_values = {name: decode(text) for name, text in facets.items()}
+    error = next((each for each in errors_in(facet_values) if each.of == "run"), None)
     if error is not None:
         line = error.causes[0].what if error.causes else error.message.strip().partition("\n")[0]
         return line[:_LINE] or None
-    test = next(iter(failed_tests("test", said.get("test"))), None)
+    test = next(iter(failed_tests("test", facet_values.get("test"))), None)
     return f"test {test.name} failed"[:_LINE] if test else None
 
 

@@ -152,7 +152,7 @@ class Event(Sent, frozen=True, gc=False, kw_only=True):
     inputs: tuple[SentDataset, ...]
     outputs: tuple[SentDataset, ...]
     lineage_hashes: tuple[str, ...]
-    said: EventShape
+    event_shape: EventShape
     run_contents: tuple[Content, ...]
     job_contents: tuple[Content, ...]
     flags: tuple[str, ...]

@@ -117,7 +117,7 @@ class FacetReader:
         """Return the digests by name, and the members of a `FacetSet` after `digest`."""
         names = tuple(sorted(facets))
         digests: _Digests = []
-        told, values, tables = [], [], []
+        shape_facets, values, tables = [], [], []
         for key in names:
             raw = facets[key]
             if key in TABLES and raw != b"null":
@@ -129,11 +129,11 @@ class FacetReader:
             else:
                 digests.append((key, self._cached_digest(raw)))
                 if raw != b"null":
-                    told.append(Facet(key, None, is_deleted(raw)))
+                    shape_facets.append(Facet(key, None, is_deleted(raw)))
                 continue
             digests.append((key, known.digest))
-            told.append(known.facet)
-        return digests, (names, tuple(told), tuple(values), tuple(tables))
+            shape_facets.append(known.facet)
+        return digests, (names, tuple(shape_facets), tuple(values), tuple(tables))
 
     def _cached_digest(self, raw: bytes) -> bytes:
         return self._digests.get(raw) or self._digests.put(raw, facet_digest(raw))

@@ -52,7 +52,7 @@ def check_datasets(scope: KeyScope, event: Event) -> None:
     Changes are DROP, RENAME (of both names) and TRUNCATE in `lifecycleStateChange`. For keys with `datasets`, `tags`
     and `symlinks` count as well; other keys may send them, because producers send them for tables of any catalog.
     """
-    for use in (*event.said.inputs, *event.said.outputs):
+    for use in (*event.event_shape.inputs, *event.event_shape.outputs):
         for what, namespace in _changed_datasets(use, by_name=scope.datasets is not None):
             if not scope.owns(namespace):
                 message = f"The key may not send {what} for datasets of this namespace."  # it may contain a secret

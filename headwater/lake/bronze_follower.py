@@ -256,13 +256,14 @@ def silent_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) -
     """
     time_us, received_us = (f"cast({name} AS bigint)" for name in ("event_time", "received_at"))
     newest = f"coalesce(max(CASE WHEN {time_us} <= {received_us} + {AHEAD_US} THEN {time_us} END), max({time_us}))"
-    told = (
+    silent_runs_sql = (
         f"SELECT run_id, {newest} + {silence_us + 1} AS quiet_us, max({received_us}) AS came_us FROM t "
         f"WHERE event_kind = 'RUN' AND {_received_condition(since_us - silence_us - AHEAD_US, until_us)} "
         f"GROUP BY run_id, job_namespace, job_name HAVING count(CASE WHEN event_type IN ({_ENDS}) THEN 1 END) = 0"
     )
     found = bronze.events.run_query(
-        f"SELECT run_id, max(greatest(quiet_us, came_us)) AS since_us FROM ({told}) WHERE quiet_us <= {until_us} "
+        f"SELECT run_id, max(greatest(quiet_us, came_us)) AS since_us FROM ({silent_runs_sql}) "
+        f"WHERE quiet_us <= {until_us} "
         f"GROUP BY run_id HAVING max(greatest(quiet_us, came_us)) > {since_us}"
     )
     return list(zip(found.column("run_id").to_pylist(), found.column("since_us").to_pylist(), strict=True))

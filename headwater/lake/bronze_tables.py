@@ -276,10 +276,10 @@ class Bronze:
             return []
         return [(name, received, ended) for name, received, ended in json.loads(self.properties().get(PAST, "[]"))]
 
-    def begin_epoch(self, owner: str, epoch: str, past: Sequence[LogEpoch]) -> None:
+    def begin_epoch(self, owner: str, epoch: str, ended: Sequence[LogEpoch]) -> None:
         """Set the expected epoch and owner. Updates `events` last, because it is authoritative."""
         for table in self.tables.values():
-            table.set_properties({OWNER: owner, EPOCH: epoch, PAST: json.dumps(past)})
+            table.set_properties({OWNER: owner, EPOCH: epoch, PAST: json.dumps(ended)})
 
     def row_counts(self, partitions: Sequence[Source]) -> RowCounts:
         """Count the rows up to the watermarks, from one version of `events`. partitions: the partitions of one log."""

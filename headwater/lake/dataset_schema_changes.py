@@ -32,10 +32,10 @@ def schema_changes(bronze: Bronze, source: Source, heads: Collection[StoredHead]
     name. heads: events of one partition.
     """
     rows = _query_changed_schemas(bronze, source, heads)
-    columns = _columns_by_hash(bronze, {row[key] for row in rows for key in ("was", "said")})
+    columns = _columns_by_hash(bronze, {row[key] for row in rows for key in ("previous_hash", "schema_hash")})
     found: dict[str, list[SchemaChange]] = defaultdict(list)
     for row in rows:
-        before, now = columns[row["was"]], columns[row["said"]]
+        before, now = columns[row["previous_hash"]], columns[row["schema_hash"]]
         if before and now and before != now:
             found[row["event_id"]].append(SchemaChange(row["namespace"], row["name"], before, now))
     return found
@@ -47,20 +47,24 @@ def _query_changed_schemas(bronze: Bronze, source: Source, heads: Collection[Sto
     day = (datetime.fromtimestamp(min(received_us) / 1e6, UTC) - LOOKS_BACK).date()
     partition = f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}'"
     here = f"{partition} AND sequence BETWEEN {min(sequences)} AND {max(sequences)}"
-    told = (
+    outputs_sql = (
         f"SELECT event_id, event_time, received_at, sequence, {here} AS here, unnest(outputs) AS d FROM t "
         f"WHERE received_date >= '{day}' AND cast(received_at AS bigint) <= {max(received_us)} "
         f"AND NOT ({partition} AND sequence > {max(sequences)}) "
         "AND (event_type = 'COMPLETE' OR event_kind = 'DATASET')"
     )
-    said = (
+    schemas_sql = (
         "SELECT event_id, event_time, received_at, sequence, here, d['namespace'] AS namespace, d['name'] AS name, "
-        f"d['schema_hash'] AS said FROM ({told}) WHERE d['schema_hash'] IS NOT NULL"
+        f"d['schema_hash'] AS schema_hash FROM ({outputs_sql}) WHERE d['schema_hash'] IS NOT NULL"
     )
     place = "PARTITION BY namespace, name"
-    beside = f"SELECT *, lag(said) OVER ({place} ORDER BY event_time, received_at, sequence) AS was FROM ({said})"
+    with_previous_sql = (
+        f"SELECT *, lag(schema_hash) OVER ({place} ORDER BY event_time, received_at, sequence) AS previous_hash "
+        f"FROM ({schemas_sql})"
+    )
     return bronze.events.run_query(
-        f"SELECT event_id, namespace, name, was, said FROM ({beside}) WHERE here AND was <> said ORDER BY sequence"
+        f"SELECT event_id, namespace, name, previous_hash, schema_hash FROM ({with_previous_sql}) "
+        "WHERE here AND previous_hash <> schema_hash ORDER BY sequence"
     ).to_pylist()
 
 

@@ -115,10 +115,10 @@ def _masked_by_pair(lines: Iterable[tuple[_Line, bool]]) -> dict[_Line, bool]:
     return found
 
 
-def _column_pairs_of(said: OutputLineage) -> Iterator[tuple[_Line, bool]]:
-    if said.has_column_lineage:
-        return (((edge.source, edge.column, edge.target), edge.transformation.is_masked) for edge in said.edges)
-    return (((source, None, None), False) for source in said.source_datasets)
+def _column_pairs_of(lineage: OutputLineage) -> Iterator[tuple[_Line, bool]]:
+    if lineage.has_column_lineage:
+        return (((edge.source, edge.column, edge.target), edge.transformation.is_masked) for edge in lineage.edges)
+    return (((source, None, None), False) for source in lineage.source_datasets)
 
 
 def _sort_key(change: _Change) -> tuple[str | int | None, ...]:

@@ -158,7 +158,7 @@ def test_events_of_one_shape_say_the_same_but_who_and_when() -> None:
     for body in (*samples(), *worlds(), *spoiled(), *made()):
         with suppress(InvalidEvent):
             event = reader.read_event(body)
-            assert said.setdefault(event.shape, event.said) == BodyReader().read_event(body).said
+            assert said.setdefault(event.shape, event.event_shape) == BodyReader().read_event(body).event_shape
     assert len(said) > 500
 
 

@@ -163,21 +163,21 @@ def get_upstream_runs(context: RequestContext) -> Answer:
     text = context.query.get("runId")
     if not text:
         raise MarquezError(400, {"errors": ["query param runId must not be null"]})
-    front, seen, shown = [find_run(context, text)], set[str](), []
+    frontier, seen, shown = [find_run(context, text)], set[str](), []
     for depth in range(min(context.depth(), 20) + 1):
-        fresh = [row for row in front if row.run not in seen]
+        fresh = [row for row in frontier if row.run not in seen]
         seen.update(row.run for row in fresh)
         shown += [_upstream_item(context.catalog, row, depth) for row in fresh]
         if len(shown) > context.list_range().limit:
             break
-        front = [
+        frontier = [
             writer
             for row in fresh
             for name in row.datasets().inputs
             for writer in _newest_writer_before(context.catalog, context.catalog.name_of_number(name), row)
         ]
     limit = context.list_range().limit
-    return {"runs": shown[:limit], "truncated": len(shown) > limit or any(row.run not in seen for row in front)}
+    return {"runs": shown[:limit], "truncated": len(shown) > limit or any(row.run not in seen for row in frontier)}
 
 
 def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:

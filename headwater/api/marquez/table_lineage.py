@@ -162,23 +162,23 @@ def get_lineage(context: RequestContext) -> Answer:
     tables = TableGraph(context)
     jobs: dict[Name, JobDatasets] = {}
     datasets: set[Name] = {node.dataset} if node.dataset else set()
-    fresh, front = (
+    fresh, frontier = (
         set(datasets),
         {tables.fold_job(context.catalog.name_of_number(node.job.key_number))} if node.job else set(),
     )
     truncated = False
     for _ in range(max(1 if node.job else 0, context.depth())):
-        front |= {job for name in fresh for job in tables.jobs_of_dataset(name)} - jobs.keys()
-        if not front:
+        frontier |= {job for name in fresh for job in tables.jobs_of_dataset(name)} - jobs.keys()
+        if not frontier:
             break
-        for job in sorted(front):
+        for job in sorted(frontier):
             jobs[job] = tables.datasets_of_job(job)
-        fresh = {name for job in front for side in jobs[job] for name in side} - datasets
+        fresh = {name for job in frontier for side in jobs[job] for name in side} - datasets
         datasets |= fresh
         if len(jobs) + len(datasets) > MAX_NODES:
             truncated = True
             break
-        front = set()
+        frontier = set()
     found = _TableGraphAnswer(context, tables, jobs, datasets).answer(truncated=truncated)
     own = (
         dataset_id(node.dataset)

@@ -79,7 +79,7 @@ def _read_commits(store: FileSystem, log: str, span: HistorySpan) -> Iterator[Ta
 
 
 def _read_commit(store: FileSystem, version: int, file: Any) -> TableCommit:
-    said: Any = {}
+    commit_info: Any = {}
     raw = b""
     changes = False
     changed_files = _ChangedPartitions()
@@ -87,20 +87,20 @@ def _read_commit(store: FileSystem, version: int, file: Any) -> TableCommit:
         for line in heads_of_lines(read_chunks(stream.read), _HEAD):
             action = _ACTION.match(line)
             if action and action[1] == b"commitInfo":
-                raw, said = line, _commit_info(line)
+                raw, commit_info = line, _commit_info(line)
             elif action:
                 changes = changes or _DATA.search(line) is not None
                 changed_files.add_action(action[1], line)
-    stamp = said.get("inCommitTimestamp") or said.get("timestamp")
+    stamp = commit_info.get("inCommitTimestamp") or commit_info.get("timestamp")
     return TableCommit(
         version=version,
         time_us=stamp * 1000 if isinstance(stamp, int) else int(file.mtime.timestamp() * 1e6),
-        operation=str(said.get("operation") or "unknown"),
-        engine=str(said.get("engineInfo") or said.get("clientVersion") or ""),
-        user=str(said.get("userName") or said.get("userId") or ""),
+        operation=str(commit_info.get("operation") or "unknown"),
+        engine=str(commit_info.get("engineInfo") or commit_info.get("clientVersion") or ""),
+        user=str(commit_info.get("userName") or commit_info.get("userId") or ""),
         words=frozenset(_WORD.findall(raw.decode(errors="replace").lower())),
         changes_data=changes,
-        replaced=_replaced_rows(said, changed_files),
+        replaced=_replaced_rows(commit_info, changed_files),
     )
 
 

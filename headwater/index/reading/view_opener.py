@@ -77,7 +77,7 @@ class ViewOpener:
         self._live: LiveGraph | None = None
         self._opened: tuple[PublishedFile, str] | None = None
         self._past_lock = threading.Lock()
-        self._past: OrderedDict[tuple[object, ...], FactSnapshot] = OrderedDict()
+        self._past_snapshots: OrderedDict[tuple[object, ...], FactSnapshot] = OrderedDict()
 
     def active_rules(self) -> ActiveRules:
         """Return the active rules and the problems in the user's files."""
@@ -103,8 +103,8 @@ class ViewOpener:
                     yield _make_view(live, rules, as_of)
             else:
                 with self._past_lock:
-                    past, rules = self._past_snapshot(as_of)
-                    yield _make_view(past, rules, as_of)
+                    snapshot, rules = self._past_snapshot(as_of)
+                    yield _make_view(snapshot, rules, as_of)
 
     @contextmanager
     def open_view_and_index(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
@@ -173,7 +173,7 @@ class ViewOpener:
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
             removed_before_us = live.removed_before_us
         key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.includes_inferred)
-        found = self._past.get(key)
+        found = self._past_snapshots.get(key)
         if found is None:
             published, sql = self._home.open_published(open_for_reading)
             with closing(sql), self._home.index_errors(published):
@@ -182,13 +182,13 @@ class ViewOpener:
                     MAX_TIME_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
                 facts = facts if as_of.includes_inferred else without_sql(facts)
-                found = self._past[key] = FactSnapshot(
+                found = self._past_snapshots[key] = FactSnapshot(
                     facts, SqliteContents(sql), partial(apply_masking_rules, rules), rules, until_us=as_of.as_of_us
                 )
                 found.removed_before_us = removed_before_us
-            while len(self._past) > _MAX_PAST:
-                self._past.popitem(last=False)
-        self._past.move_to_end(key)
+            while len(self._past_snapshots) > _MAX_PAST:
+                self._past_snapshots.popitem(last=False)
+        self._past_snapshots.move_to_end(key)
         return found, rules
 
 

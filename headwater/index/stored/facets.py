@@ -169,7 +169,7 @@ class FacetShapes:
             self._number_dataset(datasets[place], of)
             for place, of in zip(shape.dataset_indexes, shape.uses, strict=True)
         ]
-        run_facets, job_facets = event.said.run_facets, [facet.name for facet in event.said.job_facets]
+        run_facets, job_facets = event.event_shape.run_facets, [facet.name for facet in event.event_shape.job_facets]
         names = self._facet_names.combination_number(run_facets, job_facets)
         job = self._number_facets(event.job_contents) if job_facets else None
         self._shapes[event.shape, ()] = FacetShape(tuple(numbered), shape.dataset_indexes, names, job)

@@ -194,7 +194,7 @@ class Indexer:
         for at, body in bodies_in_chunks(bodies, _sequences_without_shape(events, shapes)):
             event = self._reader.read_body(body)
             if event.shape not in shapes:
-                shapes[event.shape] = self._reader.add_shape(event.said, event.contents)
+                shapes[event.shape] = self._reader.add_shape(event.event_shape, event.contents)
                 self._facets.add_shape(event, shapes[event.shape])
             read[at] = event.sent
         facts = []

@@ -42,10 +42,10 @@ def read_count_file(folder: Path) -> AcknowledgedRecord | None:
         raise LogUnavailable(
             f"Cannot read the count file of the log: {error}. Restore the file or its permissions."
         ) from error
-    said, _, check = line.strip().rpartition(b" ")
+    content, _, check = line.strip().rpartition(b" ")
     with suppress(ValueError):
-        if said and int(check, 16) == crc32(said):
-            epoch, sequence, received_us, lake = said.decode().split(" ")
+        if content and int(check, 16) == crc32(content):
+            epoch, sequence, received_us, lake = content.decode().split(" ")
             return AcknowledgedRecord(epoch, int(sequence), int(received_us), lake.lstrip("-"))
     return None  # damaged by a power cut, or another file: then log and lake decide
 
@@ -72,8 +72,8 @@ class CountFile:
 
     def write(self, count: AcknowledgedRecord) -> None:
         """Write a count. Raises LogUnavailable."""
-        said = f"{count.epoch} {count.sequence} {count.received_us} -{count.lake}".encode()
-        line = b"%b %08x" % (said, crc32(said))
+        content = f"{count.epoch} {count.sequence} {count.received_us} -{count.lake}".encode()
+        line = b"%b %08x" % (content, crc32(content))
         try:
             os.pwrite(self._file, line.ljust(_BYTES - 1) + b"\n", 0)
         except OSError as error:

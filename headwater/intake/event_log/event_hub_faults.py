@@ -91,7 +91,7 @@ class FaultLog:
         self.trouble = trouble
         self._refused_at = -CALM_S
         self._is_said = False
-        self._said: dict[FaultKind, float] = {}
+        self._logged_at: dict[FaultKind, float] = {}
 
     def record_send_fault(self, fault: HubFault) -> None:
         """Record a failed send. An open link alone does not end this fault."""
@@ -102,8 +102,8 @@ class FaultLog:
         """Record a link that could not be opened."""
         self.trouble = fault.message
         now = time.monotonic()
-        if now - self._said.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
-            self._said[fault.kind] = now
+        if now - self._logged_at.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
+            self._logged_at[fault.kind] = now
             self._is_said = True
             log.warning("%s", fault.message)
 

@@ -160,7 +160,7 @@ class KafkaFaults:
         self.in_doubt = threading.Event()
         self._address = address
         self._cause: Any = None
-        self._said: str | None = None
+        self._logged_kind: str | None = None
 
     def record_client_error(self, error: Any) -> None:
         """Record an error that a client reports. Whether requests fail is unknown until the next probe."""
@@ -173,8 +173,8 @@ class KafkaFaults:
         """Record a failed operation. An error of a single record is not a fault of the log."""
         self.record_client_error(error)
         shown, kind = self.explain_error(error), (self._cause or error).name()
-        if kind != self._said:
-            self._said = kind
+        if kind != self._logged_kind:
+            self._logged_kind = kind
             log.warning("%s", shown)
         if error.name() not in _ONE_RECORD:
             self.trouble = shown
@@ -183,8 +183,8 @@ class KafkaFaults:
         """Record a success, which ends the fault."""
         self.in_doubt.clear()
         self._cause = self.trouble = None
-        if self._said:
-            self._said = None
+        if self._logged_kind:
+            self._logged_kind = None
             log.info("Kafka responds again.")
 
     def unavailable_error(self, error: Any) -> LogUnavailable:

@@ -30,14 +30,14 @@ class FreeDisk:
     def __init__(self, folder: Path, min_free_bytes: int) -> None:
         """min_free_bytes: below this, the log refuses events."""
         self._folder, self._min_free_bytes = folder, min_free_bytes
-        self._looked_at = 0.0
+        self._checked_at = 0.0
         self._trouble: str | None = None
 
     def unavailability_reason(self) -> str | None:
         """Return why nothing can be written, or None."""
         now = time.monotonic()
-        if now - self._looked_at > _LOOK_EVERY_S:
-            self._looked_at = now
+        if now - self._checked_at > _LOOK_EVERY_S:
+            self._checked_at = now
             self._trouble = self._check_free_space()
         return self._trouble
 

@@ -191,7 +191,7 @@ def _add_contents(batch: BronzeBatch, sequence: int, event: Event, context: Pars
         _add_content(batch, sequence, content, context)
     if not known:
         batch.hashes.add(shape)
-        batch.add(SHAPES.name, sequence, shape_row(event.said))
+        batch.add(SHAPES.name, sequence, shape_row(event.event_shape))
 
 
 def _add_content(batch: BronzeBatch, sequence: int, content: Content, context: ParserContext) -> None:

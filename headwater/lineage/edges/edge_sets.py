@@ -99,18 +99,18 @@ def _single_candidate(candidates: Candidates[T]) -> tuple[JobOutput, Candidate[T
 
 def _live_across_generations(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     """Return (job output, run key) of the candidates that count over all generations of the output together."""
-    together: dict[JobOutput, list[Candidate[T]]] = defaultdict(list)
+    over_generations: dict[JobOutput, list[Candidate[T]]] = defaultdict(list)
     job_outputs: dict[tuple[JobOutput, str], list[JobOutput]] = defaultdict(list)
     for job_output, own in candidates.items():
         if job_output.layer == ATTEMPTED:
             continue
         whole = job_output._replace(output=job_output.output and job_output.output.plain)
-        together[whole] += own
+        over_generations[whole] += own
         for candidate in own:
             job_outputs[whole, candidate.run_key].append(job_output)
     return {
         (job_output, candidate.run_key)
-        for whole, every in together.items()
+        for whole, every in over_generations.items()
         for part in select_counted_candidates(whole, every)
         for candidate in part
         for job_output in job_outputs[whole, candidate.run_key]

@@ -59,8 +59,10 @@ def _output_list_authority(content: EventContent, output: DatasetUse) -> int:
         return READER_LIST
     if output.lifecycle == "ALTER" or any(map(_TABLE_COLUMN_NODES.fullmatch, content.job.name.lower().split(".")[1:])):
         return COMPLETE_LIST
-    alone = len(content.outputs) == 1
-    write = CompletedWrite(content.job.name, output.name, output.lifecycle, content.write_signs, output.is_part, alone)
+    is_only_output = len(content.outputs) == 1
+    write = CompletedWrite(
+        content.job.name, output.name, output.lifecycle, content.write_signs, output.is_part, is_only_output
+    )
     kind = write_kind(write)
     return (
         ADDED_COLUMNS if kind == ADDS_ROWS else COMPLETE_LIST if kind == WHOLE_REWRITE else COMPLETE_UNLESS_PARTITIONED

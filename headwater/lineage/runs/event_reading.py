@@ -158,7 +158,7 @@ class FactsReader:
     def read_event(self, event_id: str, received_us: int, body: str) -> RunFacts:
         """Read an event from its body, which must be valid, as in bronze; otherwise raises InvalidEvent."""
         event = self.read_body(body)
-        return self.facts_of_event(event_id, received_us, event, self.add_shape(event.said, event.contents))
+        return self.facts_of_event(event_id, received_us, event, self.add_shape(event.event_shape, event.contents))
 
     def read_body(self, body: str) -> Event:
         """Read a body as the parser does."""

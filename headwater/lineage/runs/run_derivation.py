@@ -340,10 +340,16 @@ def _write_kind_of_output(run: Run, lineage: OutputLineage) -> int:
     written = run.outputs.get(lineage.output) if lineage.output and run.is_completed else None
     if written is None:
         return ADDS_ROWS
-    alone = len(run.outputs) == 1
+    is_only_output = len(run.outputs) == 1
     return write_kind(
         CompletedWrite(
-            run.job.name, written.name, written.lifecycle, run.write_signs, written.is_part, alone, run.has_failed
+            run.job.name,
+            written.name,
+            written.lifecycle,
+            run.write_signs,
+            written.is_part,
+            is_only_output,
+            run.has_failed,
         )
     )
 

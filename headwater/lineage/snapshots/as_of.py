@@ -42,7 +42,7 @@ class AsOf(NamedTuple):
 
     def excluded_edge_sets(self, snapshot: Snapshot) -> Iterator[int]:
         """Yield the edge sets of origins that the question excludes."""
-        return (number for number, said in snapshot.graph.sets.items() if edge_origin(*said) not in self.origins)
+        return (number for number, lineage in snapshot.graph.sets.items() if edge_origin(*lineage) not in self.origins)
 
 
 class View(NamedTuple):

@@ -37,7 +37,7 @@ def named_since(snapshot: "Snapshot", generation: Name, base_us: int) -> list[st
     named = _edge_sets_by_column(snapshot.graph, generation)
     own_us = snapshot.base_us(generation) if named else None
     since_us = base_us if own_us is None else max(base_us, own_us)
-    return sorted(key for key, said in named.items() if _is_newer_than(snapshot, said, since_us))
+    return sorted(key for key, edge_sets in named.items() if _is_newer_than(snapshot, edge_sets, since_us))
 
 
 def unlisted_columns(snapshot: "Snapshot", generation: Name) -> list[str]:
@@ -63,6 +63,6 @@ def _naming(graph: Graph, node: int) -> set[int]:
     return {number for way in ways for _, _, number in way} | graph.named.get(node, set())
 
 
-def _is_newer_than(snapshot: "Snapshot", said: set[int], base_us: int) -> bool:
+def _is_newer_than(snapshot: "Snapshot", edge_sets: set[int], base_us: int) -> bool:
     """Tell whether one of these edge sets is newer than the base list, as a declaration in force always is."""
-    return any(snapshot.is_in_force(number) or snapshot.seen(number).last_us > base_us for number in said)
+    return any(snapshot.is_in_force(number) or snapshot.seen(number).last_us > base_us for number in edge_sets)

@@ -148,8 +148,8 @@ class Snapshot(ABC):
 
     def is_in_force(self, number: int) -> bool:
         """Tell whether an edge set is a declaration that no newer one has replaced."""
-        told = self.graph.sets.get(number)
-        return told is not None and told[0].layer == "declared" and any(mask[number] for mask in self._masks)
+        edge_set = self.graph.sets.get(number)
+        return edge_set is not None and edge_set[0].layer == "declared" and any(mask[number] for mask in self._masks)
 
     def _retired_edge_sets(self) -> frozenset[int]:
         retired = self.retired_jobs()

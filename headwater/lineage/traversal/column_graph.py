@@ -149,8 +149,12 @@ class Graph:
 
     def doubts(self, number: int) -> list[AmbiguousName]:
         """Return the doubts of an edge set (rule 4.10d), without names that other lineage knows as datasets."""
-        told = self.sets[number][1].ambiguous_names
-        return [doubt for doubt in told if doubt.separate_dataset is None or not self._is_known(doubt.separate_dataset)]
+        ambiguous_names = self.sets[number][1].ambiguous_names
+        return [
+            doubt
+            for doubt in ambiguous_names
+            if doubt.separate_dataset is None or not self._is_known(doubt.separate_dataset)
+        ]
 
     def _doubts_about(self, number: int, name: Name) -> Iterator[AmbiguousName]:
         return (doubt for doubt in self.doubts(number) if name in doubt.possible_inputs)
@@ -161,9 +165,10 @@ class Graph:
             if self.fed_by.get(each) or self.mentioned.get(each):
                 return True
             for number in self.feeds.get(each, ()):
-                told = self.sets[number][1].ambiguous_names
+                ambiguous_names = self.sets[number][1].ambiguous_names
                 if all(
-                    doubt.separate_dataset is None or doubt.separate_dataset.plain != dataset.plain for doubt in told
+                    doubt.separate_dataset is None or doubt.separate_dataset.plain != dataset.plain
+                    for doubt in ambiguous_names
                 ):
                     return True
         return False
@@ -241,8 +246,8 @@ class Graph:
         lineage, name = self.sets[number][1], self.names[source]
         return bool(lineage.job_feeds) and (name in lineage.opaque_inputs or name in self.through.get(number, ()))
 
-    def _leaves_attempt_open(self, number: int, name: Name, told: Set[Name]) -> bool:
-        return name not in told or name in self.through.get(number, ())
+    def _leaves_attempt_open(self, number: int, name: Name, ambiguous_names: Set[Name]) -> bool:
+        return name not in ambiguous_names or name in self.through.get(number, ())
 
     def proven(self, counts: Callable[[int], bool]) -> set[int]:
         """Return the attempts that report the same as an edge set of their job and output that counts (rule 6.10).
@@ -377,8 +382,8 @@ class Graph:
         ends = [(source, target) for source, target, _ in self._edges(number, output, lineage)]
         sources, targets = {source for source, _ in ends}, {target for _, target in ends}
         used = list(self.out.used(sources))
-        concerned = {group for group in set(used) if number in self.groups.edges[group][1::2]}
-        before = [group for group in used if group in concerned]
+        affected_groups = {group for group in set(used) if number in self.groups.edges[group][1::2]}
+        before = [group for group in used if group in affected_groups]
         left: dict[int, int | None] = {}
         for group in before:
             edges = tuple(part for edge in pairs(self.groups.edges[group]) if edge[1] != number for part in edge)

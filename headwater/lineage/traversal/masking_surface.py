@@ -226,10 +226,10 @@ class _UnknownColumns:
                 if self._counted.live[number]:
                     lineage = graph.sets[number][1]
                     sure = (edge for edge in lineage.edges if edge.source not in lineage.doubtful_sources)
-                    told = {*lineage.sourceless_columns, *(edge.target for edge in sure)}.difference(
+                    accounted_keys = {*lineage.sourceless_columns, *(edge.target for edge in sure)}.difference(
                         lineage.unaccounted_columns
                     )
-                    named.update(told if each == dataset else [key and key_of(key) for key in told])
+                    named.update(accounted_keys if each == dataset else [key and key_of(key) for key in accounted_keys])
         above = self._counted.nesting.struct_keys_around
         around = {parent for key in named if key for parent in above(dataset, key)}
         return (

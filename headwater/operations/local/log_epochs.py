@@ -37,17 +37,17 @@ def begin_epoch(settings: Settings, owner: str = ROUTES["parser"]) -> dict[str, 
             return {"epoch": fresh, "before": None, "events in the lake": 0}
         counts = bronze.row_counts(sources)  # now includes rows of the old epoch beyond its watermark
         in_lake = counts.stored + counts.duplicates + counts.rejected
-        past = bronze.ended_epochs()
+        ended = bronze.ended_epochs()
         if before and before != fresh:
             gone = 0
             for reader, source in zip(readers, sources, strict=True):
                 gone += (lost := reader.head() - 1)
                 if lost:
                     bronze.commit(source, {}, lost)
-            past.append((before, in_lake - gone - counts.earlier, time.time_ns() // 1000))
+            ended.append((before, in_lake - gone - counts.earlier, time.time_ns() // 1000))
         for reader in readers:
             reader.close()
-        bronze.begin_epoch(owner, fresh, past)
+        bronze.begin_epoch(owner, fresh, ended)
     return {"epoch": fresh, "before": before or fresh, "events in the lake": in_lake}
 
 

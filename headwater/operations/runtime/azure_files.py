@@ -108,7 +108,7 @@ class SharedTroubles:
         self._folder = f"{lake}/run/parser"
         self._given = options, settings.identity_client_id
         self._one_at_a_time = threading.Lock()
-        self._looked_at = -_LOOK_S
+        self._read_at = -_LOOK_S
         self._found: Mapping[str, str] = {}
 
     def write_trouble(self, partition: str, reason: str | None) -> bool:
@@ -131,8 +131,8 @@ class SharedTroubles:
     def read_troubles(self) -> Mapping[str, str]:
         """Return why the parser has stopped, like `service_troubles`; reads at most every 10 s."""
         with self._one_at_a_time:
-            if time.monotonic() >= self._looked_at + _LOOK_S:
-                self._looked_at = time.monotonic()
+            if time.monotonic() >= self._read_at + _LOOK_S:
+                self._read_at = time.monotonic()
                 reasons = self._download_troubles()
                 self._found = {"parser": join_reasons(reasons)} if reasons else {}
             return self._found

@@ -102,14 +102,14 @@ def _needed(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
 def _groups_to_recompute(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
     """Return the groups whose history must be computed again: a candidate is replaced, removed, or not the newest."""
     newest: dict[str, int] = {}
-    past = {(row.group_key, row.execution) for row in before.values() if row.part == CLOSED}
+    closed_groups = {(row.group_key, row.execution) for row in before.values() if row.part == CLOSED}
     for row in before.values():
         newest[row.group_key] = max(newest.get(row.group_key, row.time_us), row.time_us)
     return {
         group_key
         for (group_key, _), row in changes.items()
         if row.replaced
-        or (group_key, row.execution) in past  # all its candidates may count again for a moment
+        or (group_key, row.execution) in closed_groups  # all its candidates may count again for a moment
         or (group_key in newest and row.time_us <= newest[group_key])
     }
 

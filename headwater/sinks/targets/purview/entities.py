@@ -45,7 +45,7 @@ class EntityBuilder:
         """Read an event."""
         read = self._reader.read_body(event.body.decode())
         self._columns.add_schemas(read.contents)
-        facets = self._reader.add_shape(read.said, read.contents)
+        facets = self._reader.add_shape(read.event_shape, read.contents)
         return self._reader.facts_of_event(event.head.event_id, event.head.received_us, read, facets)
 
     def job_state_entities(self, fact: RunFacts) -> list[Entity]:

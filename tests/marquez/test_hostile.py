@@ -124,7 +124,7 @@ def test_a_method_that_is_not_taken_is_refused(marquez_to_read: Marquez) -> None
 class _FullDisk:
     """Views of an index on a disk that has no room."""
 
-    def catalog(self, _: AsOf) -> NoReturn:
+    def open_view_and_index(self, _: AsOf) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

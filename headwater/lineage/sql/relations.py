@@ -108,7 +108,7 @@ class Relation:
         """Append a column."""
         self.columns.append((name, origins))
         self._index_column(name, origins)
-        self.__dict__.pop("names", None)
+        self.__dict__.pop("column_names", None)
 
     def _index_column(self, name: str, origins: Origins) -> None:
         if name in self._origins_by_name:
